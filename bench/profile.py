@@ -24,7 +24,7 @@ MODES = ["off", "sample", "count"]
 def milliseconds(options, name, mode, folder):
     """The time of a run, and what it printed."""
     threads, rounds = WORK[name]
-    threads, rounds = (max(1, threads // options.part), rounds) if options.part > 1 else (threads, rounds)
+    threads = max(1, threads // options.part)
     command = [options.bin, "run", "--device", options.device, "--engine", options.engine, "--timeout", "60s"]
     command += ["--stats=json", "--compile-time", "10m", "--compile", "all"]
     if mode != "off":

@@ -31,10 +31,8 @@ def run(command):
     if child == 0:
         os.environ["TERM"] = "xterm"
         os.environ["COLUMNS"] = str(COLUMNS)
-        subprocess.run(["stty", "cols", str(COLUMNS)], check=False)
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 30, COLUMNS, 0, 0))
         os.execv(command[0], command)
-    # What stty of the child does too late, or not at all where there is none.
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 30, COLUMNS, 0, 0))
     written = b""
     while True:
         try:

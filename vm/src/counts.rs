@@ -182,13 +182,6 @@ pub struct Counts {
     pub traffic: (u64, u64),
 }
 
-impl Counts {
-    /// All operations.
-    pub fn operations(&self) -> u64 {
-        self.kinds.iter().map(|(_, count)| count).sum()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use gpu_run_bytecode::isa::TABLE;

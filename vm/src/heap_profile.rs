@@ -34,6 +34,13 @@ impl HeapSnapshot {
     pub fn blocks(&self) -> u64 {
         self.groups.iter().map(|group| group.blocks).sum()
     }
+
+    /// The number of the first of several with most bytes.
+    pub fn largest(snapshots: &[HeapSnapshot]) -> Option<usize> {
+        let last_first = snapshots.iter().enumerate().rev();
+        let largest = last_first.max_by_key(|(_, snapshot)| snapshot.bytes())?;
+        Some(largest.0)
+    }
 }
 
 /// The heap of an instance's memory 0 over time.
@@ -45,12 +52,4 @@ pub struct HeapProfile {
     pub snapshots: Vec<HeapSnapshot>,
     /// The most bytes that there were at once, exactly. They may have been there between two snapshots.
     pub peak: u64,
-}
-
-impl HeapProfile {
-    /// The snapshot with most bytes.
-    pub fn largest(&self) -> Option<&HeapSnapshot> {
-        // The first of several.
-        self.snapshots.iter().rev().max_by_key(|snapshot| snapshot.bytes())
-    }
 }

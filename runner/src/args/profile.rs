@@ -14,9 +14,9 @@ use crate::metrics::Place;
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Profile")]
 pub struct ProfileOptions {
-    /// Write a profile of the program to FILE, by default of where its time went, in the format that its name says: .svg, a flame graph; .json, for
-    /// the Firefox Profiler; .speedscope.json; .trace.json, for Chrome and Perfetto; .folded, a line for each stack; of a
-    /// heap also .massif, for massif-visualizer. May be given several times.
+    /// Write a profile of the program to FILE, by default of where its time went, in the format that its name says: .svg, a
+    /// flame graph; .json, for the Firefox Profiler; .speedscope.json; .trace.json, for Chrome and Perfetto; .folded, a line
+    /// for each stack; of a heap also .massif, for massif-visualizer. May be given several times.
     #[arg(long = "profile", value_name = "FILE", value_parser = parse_file, conflicts_with = "instances", value_hint = ValueHint::FilePath)]
     pub files: Vec<ProfileFile>,
     /// Samples that are taken in a second of each thread's time, 1 to 1000000.

@@ -8,7 +8,7 @@ mod table;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use gpu_run::{Backtrace, BacktraceFrame, Counts, Doing, HeapProfile, Kind, Samples};
+use gpu_run::{Backtrace, BacktraceFrame, Counts, Doing, HeapProfile, HeapSnapshot, Kind, Samples};
 
 pub use compare::differences;
 pub use formats::{read, write};
@@ -80,48 +80,15 @@ pub struct Operations {
     pub traffic: (u64, u64),
 }
 
-/// A heap at one time.
-#[derive(Clone, Debug, Default)]
-pub struct HeapTime {
-    /// How long the program had run.
-    pub time: Duration,
-    /// Bytes by stack, by its number.
-    pub stacks: Vec<(usize, u64)>,
-}
-
-impl HeapTime {
-    fn bytes(&self) -> u64 {
-        self.stacks.iter().map(|(_, bytes)| bytes).sum()
-    }
-}
-
 /// A heap over time.
-#[derive(Clone, Debug, Default)]
-pub struct HeapHistory {
-    /// Calls that allocated.
-    pub stacks: Vec<Vec<Frame>>,
-    /// In the order of their times.
-    pub snapshots: Vec<HeapTime>,
-}
-
-impl HeapHistory {
-    /// The number of the first of the snapshots with most bytes.
-    fn largest(&self) -> Option<usize> {
-        let snapshots = self.snapshots.iter().enumerate().rev();
-        let largest = snapshots.max_by_key(|(_, snapshot)| snapshot.bytes())?;
-        Some(largest.0)
-    }
-}
-
-/// What is known of a heap beside the stacks of its blocks.
 #[derive(Clone, Debug, Default)]
 pub struct Heap {
     /// The most bytes that there were at once.
     pub peak: u64,
-    /// When there were those of the profile, and in how many blocks.
-    pub shown: (Duration, u64),
-    /// What there was over time.
-    pub history: HeapHistory,
+    /// Calls that allocated.
+    pub stacks: Vec<Vec<Frame>>,
+    /// In the order of their times. The groups' stacks are those.
+    pub snapshots: Vec<HeapSnapshot>,
 }
 
 /// Samples, operations or bytes by their stacks, the outermost call first.
@@ -194,20 +161,15 @@ impl Profile {
             false => stack(calls, Doing::Runs),
         };
         let stacks: Vec<_> = heap.stacks.iter().map(stack_of).collect();
-        if let Some(largest) = heap.largest() {
-            profile.heap.shown = (largest.time, largest.blocks());
-            for group in &largest.groups {
+        if let Some(largest) = HeapSnapshot::largest(&heap.snapshots) {
+            for group in &heap.snapshots[largest].groups {
                 profile.add(stacks[group.stack].clone(), group.bytes);
             }
         }
-        let snapshots = heap.snapshots.iter().map(|snapshot| HeapTime {
-            time: snapshot.time,
-            stacks: snapshot.groups.iter().map(|group| (group.stack, group.bytes)).collect(),
-        });
-        profile.heap.peak = heap.peak;
-        profile.heap.history = HeapHistory {
-            snapshots: snapshots.collect(),
+        profile.heap = Heap {
+            peak: heap.peak,
             stacks,
+            snapshots: heap.snapshots,
         };
         profile
     }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use libtest_mimic::Failed;
 
-use crate::common::{fixture, gpu_run_plainly_on, text};
+use super::profile::{folded, wat};
+use crate::common::{gpu_run_plainly_on, text};
 use crate::support::{EngineTest, Test, Tested, expect, wasm};
 
 /// The tests that need no engine but the CPU's.
@@ -28,10 +29,6 @@ pub fn of_engine() -> Vec<EngineTest> {
     ]
 }
 
-fn wat(name: &str) -> String {
-    fixture("wat").join(name).display().to_string()
-}
-
 /// The operations of a run on an engine by function, which ends with this code, and what it printed.
 fn counted(engine: &str, args: &[&str], code: i32) -> Result<(BTreeMap<String, u64>, String), Failed> {
     let folder = tempfile::tempdir()?;
@@ -45,12 +42,7 @@ fn counted(engine: &str, args: &[&str], code: i32) -> Result<(BTreeMap<String, u
     expect(output.status.code() == Some(code), &what, &output)?;
     let compiled = !text(&output.stderr).contains("is interpreted");
     expect(compiled, "it must be compiled where it can be", &output)?;
-    let mut counts = BTreeMap::new();
-    for line in std::fs::read_to_string(&file)?.lines() {
-        let (stack, count) = line.rsplit_once(' ').ok_or("a line has a number")?;
-        counts.insert(stack.to_owned(), count.parse()?);
-    }
-    Ok((counts, text(&output.stdout).to_owned()))
+    Ok((folded(&file)?, text(&output.stdout).to_owned()))
 }
 
 /// Whether an engine counts what the CPU does.

@@ -1,8 +1,10 @@
 //! `--profile-mode heap`: what the heap holds, by the calls that allocated it.
 
 use std::collections::BTreeMap;
+use std::process::Output;
 
-use crate::common::{fixture, gpu_run, gpu_run_plainly_on, options, run, text};
+use super::profile::{folded, wat};
+use crate::common::{gpu_run, gpu_run_plainly_on, options, run, text};
 use crate::support::{EngineTest, Test, Tested, expect, wasm};
 
 /// The tests that need no engine but the CPU's.
@@ -22,7 +24,7 @@ pub fn of_engine() -> Vec<EngineTest> {
 }
 
 fn module() -> String {
-    fixture("wat").join("heap_profile.wat").display().to_string()
+    wat("heap_profile.wat")
 }
 
 /// Bytes by stack of a run on an engine.
@@ -35,10 +37,7 @@ fn held(engine: &str, args: &[&str]) -> Result<BTreeMap<String, u64>, libtest_mi
         .args(args)
         .output()?;
     expect(output.status.success(), "it must run", &output)?;
-    let lines = std::fs::read_to_string(&file)?;
-    let stacks = lines.lines().filter_map(|line| line.rsplit_once(' '));
-    let stacks = stacks.map(|(stack, bytes)| Ok((stack.to_owned(), bytes.parse()?)));
-    stacks.collect()
+    folded(&file)
 }
 
 fn check(found: &BTreeMap<String, u64>, count: u64) -> Tested {
@@ -128,23 +127,26 @@ fn table(engine: &str) -> Tested {
     Ok(())
 }
 
-/// The format of Valgrind's massif.
-fn massif() -> Tested {
-    let folder = tempfile::tempdir()?;
-    let file = folder.path().join("heap.massif").display().to_string();
-    let module = module();
-    let output = run([
+/// Runs an export on the CPU with a profile of its heap.
+fn on_cpu<const N: usize>(file: &str, words: [&str; N]) -> Output {
+    let options = [
         "--device",
         "cpu",
         "--profile-mode",
         "heap",
         "--profile",
-        &file,
+        file,
         "--invoke",
-        "fill",
-        &module,
-        "10",
-    ]);
+    ];
+    run(options.into_iter().chain(words))
+}
+
+/// The format of Valgrind's massif.
+fn massif() -> Tested {
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("heap.massif").display().to_string();
+    let module = module();
+    let output = on_cpu(&file, ["fill", &module, "10"]);
     let text = std::fs::read_to_string(&file)?;
     let (_, tree) = text.split_once("heap_tree=peak\n").ok_or("no peak")?;
     let wanted = "n2: 1070 (heap allocation functions) malloc/new/new[], --alloc-fns, etc.\n \
@@ -163,17 +165,7 @@ fn refuses() -> Tested {
     let stderr = text(&output.stderr);
     let refused = stderr.contains("a .massif file is of a heap") && stderr.contains("--profile-mode heap");
     expect(output.status.code() == Some(2) && refused, "it is refused", &output)?;
-    let shares = fixture("wat").join("shares.wat").display().to_string();
-    let heap = [
-        "--device",
-        "cpu",
-        "--profile-mode",
-        "heap",
-        "--profile",
-        &file,
-        "--invoke",
-    ];
-    let output = run(heap.into_iter().chain(["shares", &shares, "1", "1"]));
+    let output = on_cpu(&file, ["shares", &wat("shares.wat"), "1", "1"]);
     expect(
         output.status.success() && text(&output.stderr).contains("does not use the device's heap"),
         "there is a warning",

@@ -36,7 +36,7 @@ pub fn of_engine() -> Vec<EngineTest> {
     ]
 }
 
-fn wat(name: &str) -> String {
+pub(super) fn wat(name: &str) -> String {
     fixture("wat").join(name).display().to_string()
 }
 
@@ -59,6 +59,16 @@ struct Found {
     samples: f64,
 }
 
+/// The numbers of a profile as lines, by stack.
+pub(super) fn folded(file: &Path) -> Result<BTreeMap<String, u64>, Failed> {
+    let text = std::fs::read_to_string(file)?;
+    let lines = text.lines().map(|line| {
+        let (stack, number) = line.rsplit_once(' ').ok_or("a line has a number")?;
+        Ok((stack.to_owned(), number.parse()?))
+    });
+    lines.collect()
+}
+
 /// Runs an export of a module for a profile as lines, in a folder of its own. It ends with this code.
 fn profile(engine: &str, options: &[&str], module: &str, words: &[&str], code: i32) -> Result<Found, Failed> {
     let folder = tempfile::tempdir()?;
@@ -76,13 +86,12 @@ fn profile(engine: &str, options: &[&str], module: &str, words: &[&str], code: i
         &format!("the code must be {code}"),
         &output,
     )?;
-    let Ok(lines) = std::fs::read_to_string(&file) else {
+    let Ok(stacks) = folded(&file) else {
         return fail("there must be a profile", &output);
     };
     let (mut own, mut total, mut all) = (BTreeMap::new(), BTreeMap::new(), 0.0);
-    for line in lines.lines() {
-        let (stack, samples) = line.rsplit_once(' ').ok_or("a line has a number")?;
-        let samples: f64 = samples.parse()?;
+    for (stack, samples) in &stacks {
+        let samples = *samples as f64;
         let calls: BTreeSet<&str> = stack.split(';').collect();
         let innermost = stack.rsplit(';').next().unwrap_or_default();
         *own.entry(innermost.to_owned()).or_default() += samples;
@@ -92,7 +101,7 @@ fn profile(engine: &str, options: &[&str], module: &str, words: &[&str], code: i
         all += samples;
     }
     if all < 100.0 {
-        return fail(format!("{all} samples are too few to tell: {lines}"), &output);
+        return fail(format!("{all} samples are too few to tell: {stacks:?}"), &output);
     }
     Ok(Found {
         own,

@@ -107,7 +107,7 @@ pub struct Module {
     pub names: Names<u32>,
     /// Variables.
     pub variables: Names<Variable>,
-    /// Names of the shared memory that a launch gives each block: all of them begin with its first byte.
+    /// Names of a block's shared memory, whose size the launch says. Each of them is its first byte.
     pub shared: FxHashSet<String>,
     /// Names of the sources.
     pub sources: Vec<String>,

@@ -2,20 +2,30 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use gpu_run_bytecode::Program;
+use gpu_run_bytecode::{Handler, Op, Program};
 
 use super::run::Sized;
 use super::{InstanceId, Store};
 use crate::counts::{Counted, CountedPlace, Counts, Kind, traffic};
 use crate::device::{DeviceResult, Plan};
-use crate::layout::{self, Ptr};
-use crate::ptx::{self, code};
+use crate::layout::{self, Ptr, VISIT_LATE, VISIT_OFTEN, VISIT_OPCODE};
+use crate::ptx::{self, Blocks, code};
 
 /// Copies of the counts, for lanes of a GPU on different multiprocessors; and bytes of all of them.
 const COPIES: u64 = 16;
 const BYTES: u64 = 64 << 20;
+
+/// The words of a program where basic blocks begin, and what stands in the place of the count of visits there: that none are
+/// counted, and whether the block counts when its first instruction is done.
+pub(super) fn marks(program: &Program, blocks: &Blocks) -> Vec<(u32, u16)> {
+    let mark = |word: u32| {
+        let op = Op::from_number(program.code[word as usize] as u16 & VISIT_OPCODE as u16);
+        let late = op.is_some_and(|op| op.handler() != Handler::InLoop);
+        (word, (VISIT_OFTEN | if late { VISIT_LATE } else { 0 }) as u16)
+    };
+    blocks.all().map(mark).collect()
+}
 
 /// What blocks of a store's programs are counted with.
 pub(super) struct Counting {
@@ -156,10 +166,5 @@ impl Store {
             _ => 1,
         };
         counters.map_or(0, |counters| ptx::counter_bytes(counters * each))
-    }
-
-    /// The words of a program that are marked for it: the first ones of its blocks.
-    pub(super) fn counted_words(&mut self, program: &Arc<Program>) -> Vec<u32> {
-        self.blocks(program).all().collect()
     }
 }

@@ -9,7 +9,7 @@ use super::{InstanceId, LaneHeaps, Store};
 use crate::device::DeviceResult;
 use crate::layout::{
     self, HEAP_CLASSES, HEAP_GROUPS, Heap, HeapPage, HeapSite, KIND_NONE, KIND_REGION, LANE_CLASSES, LANE_SLAB,
-    LaneSlab,
+    LaneSlab, Ptr,
 };
 
 /// Bytes of a memory's limit for each lane that has slabs of its own: less would not do for those of a few sizes.
@@ -121,6 +121,12 @@ fn class_size(class: usize) -> u32 {
     }
 }
 
+/// Where a heap's set of free pages is, and how many words it has. It lies after its summary.
+pub(super) fn free_set(heap: &Heap) -> (Ptr, usize) {
+    let words = (heap.page_limit as usize).div_ceil(64);
+    (heap.sets + words.div_ceil(64) as u64 * 8, words)
+}
+
 /// A page's state, taken apart.
 pub(super) struct Head {
     pub(super) kind: u64,
@@ -229,10 +235,9 @@ impl Store {
 
     /// Of each page that the heap may have, whether it is the heap's and free.
     pub(super) fn free_pages(&mut self, memory: &layout::Memory) -> DeviceResult<Vec<bool>> {
-        let words = (memory.heap.page_limit as usize).div_ceil(64);
+        let (at, words) = free_set(&memory.heap);
         let mut free = vec![0u64; words];
-        let at = memory.heap.sets + words.div_ceil(64) as u64 * 8;
-        // SAFETY: the heap's set of free pages, after its summary; no kernel runs.
+        // SAFETY: the heap's set of free pages; no kernel runs.
         unsafe { self.device.read(at, bytemuck::cast_slice_mut(&mut free))? };
         Ok((0..words * 64)
             .map(|page| free[page / 64] >> (page % 64) & 1 == 1)

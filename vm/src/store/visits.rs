@@ -5,11 +5,11 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 
-use gpu_run_bytecode::{Handler, Op, Program};
+use gpu_run_bytecode::{Op, Program};
 
 use super::{Array, InstanceId, Store};
 use crate::device::{Device, DeviceResult};
-use crate::layout::{Ptr, VISIT_LATE, VISIT_LOOP, VISIT_OFTEN, VISIT_ONCE, VISIT_OPCODE};
+use crate::layout::{Ptr, VISIT_LOOP, VISIT_OFTEN, VISIT_ONCE, VISIT_OPCODE};
 use crate::ptx::Blocks;
 
 /// What is noted.
@@ -113,30 +113,16 @@ impl Store {
     /// Adds the code of a program that is about to be made an instance, of which some is compiled if it is `mixed`. Returns
     /// the word where it begins.
     pub(super) fn push_program(&mut self, program: &Arc<Program>, mixed: bool) -> DeviceResult<u32> {
-        if self.takes_samples() {
-            let marks = super::samples::marks(program);
+        let marks = match (self.takes_samples(), self.counts_blocks()) {
+            (true, _) => Some(super::samples::marks(program)),
+            (false, Some(_)) => Some(super::counts::marks(program, &self.blocks(program))),
+            (false, None) => None,
+        };
+        if let Some(marks) = marks {
             let words: Vec<u32> = marks.iter().map(|(word, _)| *word).collect();
             let mut visits = vec![0; program.code.len()];
             for (word, mark) in marks {
                 visits[word as usize] = mark | program.code[word as usize] as u16 & VISIT_OPCODE as u16;
-            }
-            let start = self.push_code(&marked_code(program, &words, false))?;
-            self.push_visits(start, &visits)?;
-            return Ok(start);
-        }
-        if self.counts_blocks().is_some() {
-            let words = self.counted_words(program);
-            let mut visits = vec![0; program.code.len()];
-            for word in &words {
-                let opcode = program.code[*word as usize] as u32 & VISIT_OPCODE;
-                let op = Op::from_number(opcode as u16);
-                let late = if op.is_some_and(|op| op.handler() != Handler::InLoop) {
-                    VISIT_LATE
-                } else {
-                    0
-                };
-                // So often that no more visits are noted.
-                visits[*word as usize] = (VISIT_OFTEN | late | opcode) as u16;
             }
             let start = self.push_code(&marked_code(program, &words, false))?;
             self.push_visits(start, &visits)?;

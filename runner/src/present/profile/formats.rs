@@ -24,7 +24,7 @@ pub fn write(profile: &Profile, format: ProfileFormat, mut to: impl Write) -> io
         ProfileFormat::Firefox => Ok(serde_json::to_writer(to, &for_firefox(profile))?),
         ProfileFormat::Speedscope => Ok(serde_json::to_writer(to, &speedscope(profile))?),
         ProfileFormat::ChromeTrace => Ok(serde_json::to_writer(to, &chrome_trace(profile))?),
-        ProfileFormat::Massif => massif::write(profile, &profile.heap.history, to),
+        ProfileFormat::Massif => massif::write(profile, to),
         ProfileFormat::Folded => folded(profile).iter().try_for_each(|line| writeln!(to, "{line}")),
     }
 }

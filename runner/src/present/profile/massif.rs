@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use super::{Frame, HeapHistory, Profile};
+use gpu_run::HeapSnapshot;
+
+use super::{Frame, Profile};
 
 /// Calls that have less of a snapshot's bytes are put together, as massif does with 1 %.
 const LEAST_SHARE: u64 = 100;
@@ -64,11 +66,12 @@ fn name_of(frame: &Frame) -> String {
 /// # Errors
 ///
 /// Those of `to`.
-pub fn write(profile: &Profile, heap: &HeapHistory, mut to: impl Write) -> io::Result<()> {
+pub fn write(profile: &Profile, mut to: impl Write) -> io::Result<()> {
+    let heap = &profile.heap;
     writeln!(to, "desc: gpu-run {}", env!("CARGO_PKG_VERSION"))?;
     writeln!(to, "cmd: {}", profile.title.replace(['\n', '\r'], " "))?;
     writeln!(to, "time_unit: ms")?;
-    let largest = heap.largest();
+    let largest = HeapSnapshot::largest(&heap.snapshots);
     for (number, snapshot) in heap.snapshots.iter().enumerate() {
         writeln!(to, "#-----------\nsnapshot={number}\n#-----------")?;
         writeln!(to, "time={}", snapshot.time.as_millis())?;
@@ -81,8 +84,8 @@ pub fn write(profile: &Profile, heap: &HeapHistory, mut to: impl Write) -> io::R
         }
         writeln!(to, "heap_tree={}", if is_largest { "peak" } else { "detailed" })?;
         let mut root = Node::default();
-        for (stack, bytes) in &snapshot.stacks {
-            root.add(heap.stacks[*stack].iter().rev(), *bytes);
+        for group in &snapshot.groups {
+            root.add(heap.stacks[group.stack].iter().rev(), group.bytes);
         }
         let least = root.bytes.div_ceil(LEAST_SHARE);
         let name = "(heap allocation functions) malloc/new/new[], --alloc-fns, etc.";
@@ -95,17 +98,25 @@ pub fn write(profile: &Profile, heap: &HeapHistory, mut to: impl Write) -> io::R
 mod tests {
     use std::time::Duration;
 
-    use super::super::HeapTime;
+    use gpu_run::HeapGroup;
+
+    use super::super::Heap;
     use super::*;
 
     #[test]
     fn snapshots_have_trees() {
         let frames = |names: &[&str]| names.iter().map(|name| Frame::label(*name)).collect();
-        let at = |time, stacks: &[(usize, u64)]| HeapTime {
-            time: Duration::from_millis(time),
-            stacks: stacks.to_vec(),
+        let group = |(stack, bytes): &(usize, u64)| HeapGroup {
+            stack: *stack,
+            blocks: 1,
+            bytes: *bytes,
         };
-        let heap = HeapHistory {
+        let at = |time, stacks: &[(usize, u64)]| HeapSnapshot {
+            time: Duration::from_millis(time),
+            groups: stacks.iter().map(group).collect(),
+        };
+        let heap = Heap {
+            peak: 1002,
             stacks: vec![
                 frames(&["main", "a"]),
                 frames(&["main", "b", "a"]),
@@ -116,9 +127,10 @@ mod tests {
         let mut bytes = Vec::new();
         let profile = Profile {
             title: "app.wasm".into(),
+            heap,
             ..Profile::default()
         };
-        write(&profile, &heap, &mut bytes).unwrap();
+        write(&profile, &mut bytes).unwrap();
         let text = String::from_utf8(bytes).unwrap();
         let (_, peak) = text.split_once("heap_tree=peak\n").unwrap();
         let tree: Vec<&str> = peak.lines().take_while(|line| !line.starts_with('#')).collect();

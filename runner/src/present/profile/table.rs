@@ -1,6 +1,9 @@
 //! The table of a profile: functions and lines by the share of time.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use gpu_run::HeapSnapshot;
 
 use super::{Frame, Operations, Profile, Unit};
 use crate::calls::grouped;
@@ -54,11 +57,13 @@ pub(super) fn percent(part: u64, whole: u64) -> f64 {
 
 /// What a heap held.
 fn heap(profile: &Profile) -> String {
-    let (time, blocks) = profile.heap.shown;
+    let heap = &profile.heap;
+    let shown = HeapSnapshot::largest(&heap.snapshots).map(|index| &heap.snapshots[index]);
+    let (time, blocks) = shown.map_or((Duration::ZERO, 0), |shown| (shown.time, shown.blocks()));
     format!(
         "heap of {}: {} bytes at most; here are the {} bytes in {} blocks after {:.3} s",
         profile.title,
-        grouped(profile.heap.peak),
+        grouped(heap.peak),
         grouped(profile.samples()),
         grouped(blocks),
         time.as_secs_f64()
@@ -71,7 +76,7 @@ fn operations(profile: &Profile) -> Vec<String> {
     if kinds.is_empty() {
         return Vec::new();
     }
-    let all: u64 = kinds.iter().map(|(_, count)| count).sum();
+    let all = profile.samples();
     let mut out = vec![String::new(), "  share       operations  kind".to_owned()];
     out.extend(
         kinds
@@ -100,14 +105,14 @@ pub fn table(profile: &Profile) -> Vec<String> {
             format!("profile of {title}: {time:.3} s of threads' time")
         }
     };
-    if samples == 0 && profile.unit == Unit::Bytes {
-        return vec![head];
-    }
-    if samples == 0 && profile.unit != Unit::Operations {
-        return vec![format!(
-            "profile of {}: the program was over before a sample was taken; --profile-rate takes more",
-            profile.title
-        )];
+    match profile.unit {
+        Unit::Time(_) if samples == 0 => {
+            return vec![format!(
+                "profile of {title}: the program was over before a sample was taken; --profile-rate takes more"
+            )];
+        }
+        Unit::Bytes if samples == 0 => return vec![head],
+        _ => {}
     }
     // How many lanes were together, of operations and those of warps.
     let has_lanes = !profile.warps.is_empty();

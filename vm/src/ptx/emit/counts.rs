@@ -147,7 +147,7 @@ impl Compiler<'_> {
         ptx!(self, "setp.lt.u32 {p}, {row}, {words};");
         ptx!(self, "@{p} bra {next};");
         ptx!(self, "bar.sync 0;");
-        // Those who read it come after the barrier below.
+        // Lanes read it after the barrier below.
         let (table, size) = (self.w.pair(), self.w.word());
         ptx!(self, "mov.u64 {table}, {};", array(&self.unit.prefix));
         ptx!(self, "st.shared.b64 [{BLOCK}+{WORDS}], {table};");

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use bytemuck::Zeroable;
 
+use super::super::heap::free_set;
 use super::super::{InstanceId, Store};
-use super::vitals::words;
+use super::vitals::{SHARE, words};
 use crate::device::{Device, DeviceResult};
 use crate::fault::Backtrace;
 use crate::heap_profile::{HeapGroup, HeapProfile, HeapSnapshot};
@@ -16,9 +17,6 @@ use crate::layout::{HeapSite, Memory, PAGE, Ptr, SITE_CALLS, SITE_GRAIN, SITE_LI
 /// The time between two looks at first. Where there are many, every second one is left out, and it is doubled.
 const EVERY: Duration = Duration::from_millis(1);
 const SNAPSHOTS: usize = 100;
-
-/// A look takes one part in so many of the time at most.
-const SHARE: u32 = 20;
 
 /// Records that are read at once.
 const CHUNK: usize = (1 << 20) / size_of::<HeapSite>();
@@ -86,10 +84,8 @@ impl HeapWatch {
         if record.heap.sites == 0 || record.heap.held == 0 {
             return Ok(Vec::new());
         }
-        // The set of free pages lies after its summary.
-        let sets = (record.heap.page_limit as usize).div_ceil(64);
-        let mut free = vec![0u64; sets];
-        let at = record.heap.sets + sets.div_ceil(64) as u64 * 8;
+        let (at, len) = free_set(&record.heap);
+        let mut free = vec![0u64; len];
         words(device, self.host_memory, at, &mut free)?;
         let is_used = |page: &usize| free[page / 64] >> (page % 64) & 1 == 0;
         let per_page = (PAGE / SITE_GRAIN) as usize;
@@ -143,11 +139,7 @@ impl Store {
             return None;
         }
         let memory = *self.instance_infos.first()?.memories.first()?;
-        let host_memory = self.device.rings();
-        if !host_memory && self.device.target().is_none() {
-            // A machine behind another one: it is not known how its memory can be read meanwhile.
-            return None;
-        }
+        let host_memory = self.host_memory_meanwhile()?;
         let begin = Instant::now();
         Some(self.heap_watch.take().unwrap_or_else(|| HeapWatch {
             every: EVERY,

@@ -15,7 +15,7 @@ use crate::layout::{self, HEAP_CLASSES, HEAP_STRIPES, Memory, PAGE, Ptr, Spawner
 use crate::requests::{RequestCounter, RequestCounts};
 
 /// A look takes one part in so many of the time at most.
-const SHARE: u32 = 20;
+pub(super) const SHARE: u32 = 20;
 
 /// Records of threads that are read at once, and at most: more would hold the bus for long.
 const CHUNK: usize = 4096;
@@ -222,6 +222,14 @@ fn read_states(device: &mut dyn Device, at: Ptr, count: u32) -> DeviceResult<Thr
 }
 
 impl Store {
+    /// How memory can be read while a kernel runs: whether it is the host's own, so that a copy would race with lanes. `None`
+    /// where it cannot, because the device is reached through another one.
+    pub(super) fn host_memory_meanwhile(&self) -> Option<bool> {
+        // Lanes that can call functions of the host are its threads, and device memory is its own.
+        let host_memory = self.device.rings();
+        (host_memory || self.device.target().is_some()).then_some(host_memory)
+    }
+
     /// What looks at the run that is about to begin, if its sink asks for that.
     pub(super) fn watch(
         &self,
@@ -234,12 +242,7 @@ impl Store {
         let every = sink.vitals_every()?;
         let memory = self.instance_infos.first().and_then(|info| info.memories.first());
         let spawner = self.run.spawn.in_use().unwrap_or_default();
-        // Lanes that can call functions of the host are its threads, and device memory is its own.
-        let host_memory = self.device.rings();
-        if !host_memory && self.device.target().is_none() {
-            // A machine behind another one: it is not known how its memory can be read meanwhile.
-            return None;
-        }
+        let host_memory = self.host_memory_meanwhile()?;
         let begin = Instant::now();
         Some(Watch {
             every,

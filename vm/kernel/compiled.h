@@ -58,18 +58,10 @@ struct Context {
   // Where an interpreted function is that a compiled one goes on with, which has been called for that; else null.
   const MachineState *entering;
   u32 parked;  // 1: the thread was parked, and has not gone on yet
-  // Of code that looks at the time: the lane's cycles when a sample is due, and where it looked last. Of many lanes it also
-  // writes the samples: how many so far, cycles between two, and to where.
-  u32 sample_due;
-  u32 sample_mark;
-  u32 sample_mark_depth;
-  u32 sample_count;
-  u32 sample_period;
-  u32 sample_size;  // samples in the ring
   u32 meets;  // the lanes that meet, all of a warp, or 0: see `gpu_run_meet`
   u32 looks;  // for what others do: see `wait_for_others`
   u32 pad;
-  RawSample *sample_ring;  // null: there is none, or a function of the runtime counts them
+  Mark *mark;  // where code of which samples are taken tells where it is; null: the run has no samples
   // Of a process of a batch, which has these for itself: else code knows them as constants.
   const Instance *instance;
   Memory *memory;

@@ -98,97 +98,32 @@ GPU_RUN_NOINLINE void end(Context &context, EndKind kind, u32 value, u32 pc, u32
   leave(context);
 }
 
-// Takes what is due of a thread's samples, and says when the next one is. Returns how many there are.
-GPU_RUN_INLINE u32 take_samples(Context &context) {
-  const Samples &samples = *context.launch->samples;
-  SampledThread &sampled = samples.threads[context.id];
-  const u32 count = samples::take_due(samples, sampled, lane_time());
-  // Compiled code looks at the lower half.
-  context.sample_due = (u32)(sampled.last + samples.period);
-  return count;
-}
-
-// Where a thread is whose sample is due. The host reads it too.
-enum SampleAt : u32 {
-  SAMPLE_Called = 0,  // at a function's begin: it was in the caller
-  SAMPLE_Returned = 1,  // after a call: it was in what that called
-  SAMPLE_Here = 2,
-  SAMPLE_Entered = 3,  // before a loop: it was where it last looked, in the same function
-};
-
-// The place of a sample of a thread in compiled code. The host makes the same of a RawSample.
-GPU_RUN_NOINLINE void note_sample(Context &context, u32 pc, u32 depth, u32 at, u32 state, u32 count) {
-  // As deep as where it looked before, it has called nothing that came back: it was left by a tail call, say.
-  const bool same = context.sample_mark_depth == depth;
-  samples::Place place;
-  place.state = state;
-  place.frames = 0;
-  place.pc = pc;
-  place.depth = depth;
-  u32 call = depth;
-  if (at != SAMPLE_Here && same) place.pc = context.sample_mark;
-  if (at == SAMPLE_Called && !same) {
-    // What was before the first function is the launch's.
-    if (depth < 2) return;
-    place.pc = native::return_address(context.calls, --call, depth) - 1;
-    place.depth = depth - 1;
-  }
-  if (at == SAMPLE_Returned && !same) {
-    place.pc = context.sample_mark;
-    place.depth = depth + 1;
-    place.push(pc);
-  }
-  while (call > 1 && place.push(native::return_address(context.calls, --call, depth))) {
-  }
-  if (place.pc) samples::note(*context.launch->samples, context.id, place, count);
-}
-
-// Counts the samples of a thread that are due, which ran until now.
-GPU_RUN_INLINE void sample(Context &context, u32 pc, u32 depth, u32 at) {
-  const u32 count = take_samples(context);
-  if (count) note_sample(context, pc, depth, at, THREAD_Runnable, count);
-}
-
-// A thread has waited in this state since the times `clock` and `lane`, which are not those of its running.
-GPU_RUN_NOINLINE void sample_wait(Context &context, u32 pc, u32 depth, u32 state, u64 clock, u64 lane) {
-  const Samples &samples = *context.launch->samples;
-  SampledThread &sampled = samples.threads[context.id];
-  const u64 took = lane_time() - lane;
-  sampled.last += took;
-  context.sample_due += (u32)took;
-  const u32 count = samples::take_wait(samples, sampled, clock_ns() - clock);
-  if (count) note_sample(context, pc, depth, SAMPLE_Here, state, count);
-}
-
-// Prepares samples of a thread that begins. Without a launch that asks for them, code that looks at the time finds none due
-// for long, and no ring.
+// Of a run of which samples are taken, code writes down where it is as it goes, and the host looks: that costs the lane a
+// store. A mark is written whole, so the host finds one that was true at some time. That of the innermost function and those
+// of its callers may be of different times.
+//
+// Prepares the marks of a thread that begins.
 GPU_RUN_INLINE void begin_samples(Context &context) {
   const Launch &launch = *context.launch;
-  context.sample_mark = 0;
-  context.sample_mark_depth = 0;
-  context.sample_ring = nullptr;
-  context.sample_period = 1u << 30;
-  context.sample_due = cycles() + context.sample_period;
+  context.mark = nullptr;
   if (!launch.samples) return;
   const Samples &samples = *launch.samples;
   samples::begin_turn(launch, context.id);
-  context.sample_period = (u32)samples.period;
-  context.sample_size = samples.raw_size;
-  // Threads without a ring share one: what they write there is read by nobody.
-  const u32 ring = context.id < samples.raw_threads ? context.id : samples.raw_threads;
-  if (samples.raw) context.sample_ring = samples.raw + (u64)ring * samples.raw_size;
-  // The ring goes on where the last thread of this slot has left it.
-  context.sample_count = samples.threads[context.id].written;
-  take_samples(context);
+  if (!samples.marks) return;
+  const u32 place = context.id % samples.mark_threads;
+  const u64 group = place / MARK_GROUP;
+  context.mark = samples.marks + group * (MARK_GROUP * (1 + MARK_CALLS)) + place % MARK_GROUP;
+}
+
+// The thread is in no compiled code until that marks where it is. Relaxed: the host reads nothing else for it.
+GPU_RUN_INLINE void unmark(const Context &context) {
+  if (context.mark) store_relaxed_device(&context.mark->pc, 0u);
 }
 
 // The same of one that ends.
-GPU_RUN_INLINE void end_samples(Context &context) {
-  SampledThread &sampled = context.launch->samples->threads[context.id];
-  // Code without a ring may have called nothing for a period.
-  if (!context.sample_ring && context.sample_mark) sample(context, context.sample_mark, 1, SAMPLE_Here);
-  sampled.state = THREAD_Ended;
-  sampled.written = context.sample_count;
+GPU_RUN_INLINE void end_samples(const Context &context) {
+  unmark(context);
+  context.launch->samples->threads[context.id].state = THREAD_Ended;
 }
 
 void trap(Context &context, u32 pc, u32 depth, u32 kind) {

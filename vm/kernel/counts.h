@@ -37,14 +37,6 @@ GPU_RUN_INLINE void note(const Launch &launch, u32 word) {
 
 #if GPU_RUN_GPU
 
-// What stands at the beginning of a hardware block's shared memory, in words. Code with counters writes it when it begins.
-enum BlockCounts : u32 {
-  BLOCK_Ended = 0,  // lanes that have ended
-  BLOCK_Polls = 1,
-  BLOCK_Words = 2,  // address of the counters' words in the store's code
-  BLOCK_Size = 4,  // how many counters there are
-  BLOCK_First = 6,  // the first of them; after the last, the same of warps, if these are counted
-};
 extern "C" __attribute__((address_space(3))) u32 gpu_run_block_counts[];
 
 // Empties counter `i` into the count of a word.

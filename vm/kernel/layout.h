@@ -304,16 +304,13 @@ struct Sample {
   u32 pad;
   u32 calls[SAMPLE_CALLS];
 };
-// A sample that compiled code of many lanes has written in place; see compiled_thread.h.
-constexpr u32 RAW_CALLS = 26;
-struct RawSample {
-  u32 pc;  // 0: there is none
-  u32 at;  // a SampleAt
-  u32 depth;
-  u32 mark;  // where the thread looked before, and how deep it was there
-  u32 mark_depth;
-  u32 number;  // of the thread's samples, from 1
-  u32 calls[RAW_CALLS];  // return addresses, innermost first; 0 after the last
+// Where a thread is in compiled code, for the host, which looks now and then; and, one row for each, the same of its open
+// calls: that of depth d in row 1 + d % MARK_CALLS, with its return address. Threads of a group lie side by side in each row.
+constexpr u32 MARK_GROUP = 128;
+constexpr u32 MARK_CALLS = 32;
+struct alignas(8) Mark {
+  u32 pc;  // 0: the thread is in no compiled code
+  u32 depth;  // frames on the stack there
 };
 // Of a thread, by its id.
 struct SampledThread {
@@ -324,8 +321,6 @@ struct SampledThread {
   u32 mark_depth;  // frames on the stack there
   u32 state;  // a ThreadState, when it left its lane; while it is on one, THREAD_Runnable
   u32 tick;  // at which it last looked at the lane's time
-  u32 written;  // samples in the ring of the slot's threads that have ended
-  u32 pad;
 };
 struct Samples {
   Sample *groups;
@@ -336,9 +331,9 @@ struct Samples {
   mutable u32 lost;  // samples for which there was no group left
   u32 tick;  // periods since the run began, by the host's clock, where a look at the lane's time is dear
   u32 weight;  // for how many a sample counts: of many lanes each has fewer
-  RawSample *raw;  // by thread, a ring each, and one more for threads that have none; null: code writes none
-  u32 raw_threads;  // that have a ring
-  u32 raw_size;  // samples in a ring
+  Mark *marks;  // of threads in compiled code, by groups; null: the run has none
+  u32 mark_threads;  // of which there are marks, a multiple of MARK_GROUP: threads with higher ids share them
+  u32 pad;
 };
 
 // Of compiled code that counts blocks: passes between two of a lane's looks at the stop flag, at most, and looks of a
@@ -352,6 +347,16 @@ struct Counts {
   u32 words;
   u32 copies;
 };
+
+// What stands at the beginning of a hardware block's shared memory, in words. Code with counters writes it when it begins.
+enum BlockCounts : u32 {
+  BLOCK_Ended = 0,  // lanes that have ended
+  BLOCK_Polls = 1,
+  BLOCK_Words = 2,  // address of the counters' words in the store's code
+  BLOCK_Size = 4,  // how many counters there are
+  BLOCK_First = 6,  // the first of them; after the last, the same of warps, if these are counted
+};
+constexpr u32 BLOCK_LANES = 128;  // of a hardware block of compiled code, at most
 
 // How a process ended. The first thread to end it claims the record.
 enum EndKind : u32 {

@@ -181,7 +181,12 @@ GPU_RUN_NOINLINE u32 run_native(const Launch &launch, Thread &thread, const Nati
   end_interpreter(launch);
   // Compiled code looks at the context's. An interpreted function may have set the thread's.
   context.stack_limit = thread.stack_limit;
+  const u64 began = launch.samples ? lane_time() : 0;
   const u32 thrown = ((u32(*)(Context *, u32))native.code)(&context, caller.depth + 1);
+  if (launch.samples) {
+    unmark(context);
+    launch.samples->threads[context.id].last += lane_time() - began;
+  }
   begin_interpreter(launch);
   context.suspended = suspended.outer;
   hide_calls(context, taken);
@@ -279,8 +284,11 @@ GPU_RUN_NOINLINE u32 run_nested(Context &context, u32 depth, const Registers &re
   if (process_ended(launch)) stop_nested(context);
   park_nested(context);
   u32 idle = 0;
-  // What the samples of code are that writes them, is no time of the interpreter's.
-  if (launch.samples && context.sample_ring) launch.samples->threads[context.id].last = lane_time();
+  if (launch.samples) {
+    // What has passed in compiled code is no time of the interpreter's.
+    unmark(context);
+    launch.samples->threads[context.id].last = lane_time();
+  }
   // One that was parked may wait.
   if (thread.state != THREAD_Runnable) wait_nested(context, idle);
   for (;;) {

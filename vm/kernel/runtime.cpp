@@ -105,7 +105,6 @@ GPU_RUN_INLINE void run_to_end(Context &context, u32 pc, u32 depth, bool may_mee
     StepResult done = step();
     if (done.kind == DONE_Trap) trap(context, pc, depth, done.value);
     if (done.kind == DONE_Wait) {
-      const u64 clock = launch.samples ? clock_ns() : 0, lane = launch.samples ? lane_time() : 0;
       do {
         const u64 now = thread.state == THREAD_Sleeping ? clock_ns() : 0;
         idle++;
@@ -116,7 +115,6 @@ GPU_RUN_INLINE void run_to_end(Context &context, u32 pc, u32 depth, bool may_mee
         // Seldom: it takes as long as a response needs.
         if (idle % 16 == 0) poll();
       } while (!threads::can_go_on(launch, thread));
-      if (launch.samples) sample_wait(context, pc, depth, thread.state, clock, lane);
       thread.state = THREAD_Runnable;
     }
     // Short ones need not, because loops look too.
@@ -252,13 +250,6 @@ void gpu_run_poll(Context *context, u32 pc, u32 depth) {
   sync_lanes(context->meets);
   if (all_here(idle != 0)) backoff(idle);
   use_barriers<SAVED_BARRIERS>(never, bits, context);
-}
-
-// The cycles are up at which compiled code is to count a sample, at a SampleAt.
-void gpu_run_sample(Context *context, u32 pc, u32 depth, u32 at) {
-  if (!context->launch->samples) return;
-  context->sample_ring = nullptr;  // this code writes none
-  sample(*context, pc, depth, at);
 }
 
 // Prepares the lane's thread, which has the lane's number. Ends the lane if there is none or the process was

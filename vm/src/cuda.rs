@@ -36,7 +36,7 @@ use cudarc::driver::sys::{
 use crate::compiled::CompiledDevice;
 use crate::device::Target;
 use crate::device::{Device, DeviceError, DeviceResult, Pinned, Plan};
-use crate::layout::Ptr;
+use crate::layout::{BLOCK_LANES, Ptr};
 use context::Context;
 
 /// The interpreter kernel; see `kernel/build-ptx.sh`.
@@ -83,8 +83,6 @@ pub struct Cuda {
     running: bool,
 }
 
-/// Lanes in a block when threads fill the device.
-const BLOCK: u32 = 128;
 /// Threads that spawn others go different ways: so many warps of a multiprocessor get one of them each.
 const WARPS_FOR_THREADS: u32 = 8;
 
@@ -324,7 +322,7 @@ impl Cuda {
     /// Lanes in a block: the smallest block that spreads the threads over all multiprocessors.
     fn block(&self, threads: u32) -> u32 {
         let per_multiprocessor = threads.div_ceil(self.multiprocessors());
-        per_multiprocessor.next_multiple_of(32).clamp(32, BLOCK)
+        per_multiprocessor.next_multiple_of(32).clamp(32, BLOCK_LANES)
     }
 
     fn multiprocessors(&self) -> u32 {

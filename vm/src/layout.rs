@@ -40,6 +40,8 @@ constants! { CONSTANTS:
     /// See `kernel/layout.h`.
     COUNT_PASSES: u32 = 4096;
     COUNT_POLLS: u32 = 2048;
+    /// Lanes in a block of compiled code when threads fill the device.
+    BLOCK_LANES: u32 = 128;
 
     PAGE: u64 = 65536;
     /// Bytes of the smallest register segment; see `kernel/layout.h`.
@@ -56,9 +58,11 @@ constants! { CONSTANTS:
     /// Return addresses of a thread that stands somewhere.
     STAND_CALLS: usize = 12;
     STANDS: usize = 256;
-    /// The same of a sample of a thread, and of one that compiled code of many lanes writes.
+    /// The same of a sample of a thread.
     SAMPLE_CALLS: usize = 60;
-    RAW_CALLS: usize = 26;
+    /// Threads whose marks lie side by side, and open calls of which there are some.
+    MARK_GROUP: usize = 128;
+    MARK_CALLS: usize = 32;
     /// Units of the innermost frame that the record of an end keeps.
     END_UNITS: usize = 32;
     /// Words of items that a thread gathers of a debug message.
@@ -201,6 +205,12 @@ constants! { ENUMERATORS:
     DEBUG_LAST: u32 = 2;
     DEBUG_LINE: u32 = 4;
     DEBUG_USED_SHIFT: u32 = 8;
+
+    /// Words at the beginning of a block's shared memory; see `kernel/layout.h`.
+    BLOCK_POLLS: u32 = 1;
+    BLOCK_WORDS: u32 = 2;
+    BLOCK_SIZE: u32 = 4;
+    BLOCK_FIRST: u32 = 6;
 }
 
 /// A pointer on the device.
@@ -239,7 +249,7 @@ pub use processes::{
     Batch, ImagePiece, Pipe, Process, ProcessEnd, ProcessInput, ProcessProgram, ProcessSlot, ProcessTable,
 };
 pub use requests::*;
-pub use samples::{Counts, RawSample, Sample, SampledThread, Samples, Stands};
+pub use samples::{Counts, Mark, Sample, SampledThread, Samples, Stands};
 
 twins! { TWINS:
     struct HeapPage {
@@ -604,16 +614,10 @@ twins! { TWINS:
         resumed: Ptr,
         entering: Ptr,
         parked: u32,
-        sample_due: u32,
-        sample_mark: u32,
-        sample_mark_depth: u32,
-        sample_count: u32,
-        sample_period: u32,
-        sample_size: u32,
         meets: u32,
         looks: u32,
         pad: u32,
-        sample_ring: Ptr,
+        mark: Ptr,
         instance: Ptr,
         memory: Ptr,
         base: Ptr,

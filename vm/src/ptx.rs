@@ -40,7 +40,6 @@ pub use blocks::{Blocks, block_starts, first_block};
 use emit::calls::{self, by_interpreter, interpreted, tail_calls};
 use emit::counts;
 pub(crate) use emit::counts::{array as counters, shared_bytes as counter_bytes};
-pub(crate) use emit::samples::SampleAt;
 use emit::{entry, function};
 pub use image::{Image, ImageLayout};
 use lines::Lines;
@@ -125,7 +124,8 @@ pub struct Options {
     /// Whether each thread is a process of a batch, with an instance of its own: see `kernel/processes.h`. Kernels take the
     /// record of a batch.
     pub processes: bool,
-    /// Whether the code looks at the time, for samples of where it goes: see `kernel/samples.h`.
+    /// Whether the code marks where its thread is, for samples of where time goes. It runs only in launches with
+    /// `Launch::samples`.
     pub samples: bool,
     /// Whether the code counts how often each basic block runs: see `kernel/counts.h`.
     pub counts: bool,

@@ -1,5 +1,8 @@
 //! Where threads stand when a run is stopped from outside: what there is to see of a program that hangs.
 
+use gpu_run_bytecode::{Handler, Op};
+
+use crate::counts::Kind;
 use crate::fault::Backtrace;
 use crate::layout;
 
@@ -51,6 +54,8 @@ pub struct SampleGroup {
     pub samples: u64,
     /// What the thread did. While it runs, or waits for its turn on a lane, [`Doing::Runs`].
     pub doing: Doing,
+    /// If it ran an instruction that may take long, of what kind that is: of the heap, say.
+    pub kind: Option<Kind>,
     /// Where, as far out as it was recorded.
     pub backtrace: Backtrace,
 }
@@ -77,6 +82,30 @@ impl Doing {
             layout::STAND_OUTPUT => Doing::AwaitsOutput,
             _ => Doing::Runs,
         }
+    }
+}
+
+/// The kind of an opcode that may take long by itself, so that its time is told apart from that of the code around it.
+pub(crate) fn long_kind(op: Op) -> Option<Kind> {
+    let waits = matches!(
+        op,
+        Op::Sleep | Op::Meet | Op::MemoryAtomicWait32 | Op::MemoryAtomicWait64
+    );
+    match Kind::of(op) {
+        Kind::Atomic => (waits || op.handler() == Handler::Work).then_some(Kind::Atomic),
+        kind @ (Kind::Heap | Kind::Bulk | Kind::Output) => Some(kind),
+        _ => None,
+    }
+}
+
+/// What a thread does that has been in an instruction of this opcode when the host looked: most of that time it waits, if
+/// the instruction may.
+pub(crate) fn doing_in(op: Op) -> Doing {
+    match op {
+        Op::Sleep => Doing::Sleeps,
+        Op::MemoryAtomicWait32 | Op::MemoryAtomicWait64 | Op::FrameWait => Doing::Waits,
+        Op::RequestPoll => Doing::AwaitsHost,
+        _ => Doing::Runs,
     }
 }
 

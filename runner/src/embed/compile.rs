@@ -414,8 +414,8 @@ pub(super) fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Progra
         processes: policy.processes,
     };
     let options = Options {
-        samples: store.takes_samples(),
-        // Processes have no counts.
+        // Processes have no samples, and no counts.
+        samples: store.takes_samples() && !policy.processes,
         counts: store.counts_blocks().is_some() && !policy.processes,
         counts_warps: store.counts_blocks() == Some(Counted::LanesAndWarps) && !policy.processes,
         ..options(program, threads, policy.call_depth, policy.tuning, around)

@@ -121,7 +121,9 @@ impl Profile {
         };
         lines.add_to_all(samples.groups.iter_mut().map(|group| &mut group.backtrace));
         for group in samples.groups {
-            profile.add(stack(&group.backtrace, group.doing), group.samples);
+            let mut stack = stack(&group.backtrace, group.doing);
+            stack.extend(group.kind.map(|kind| Frame::label(format!("[{kind}]"))));
+            profile.add(stack, group.samples);
         }
         profile
     }

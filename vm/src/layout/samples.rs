@@ -5,7 +5,7 @@ use bytemuck::{Pod, Zeroable};
 
 #[cfg(test)]
 use super::Twin;
-use super::{Ptr, RAW_CALLS, SAMPLE_CALLS, STAND_CALLS, STANDS};
+use super::{Ptr, SAMPLE_CALLS, STAND_CALLS, STANDS};
 
 twins! { SAMPLE_TWINS:
     /// Threads that stood at one place when a run was stopped; see `kernel/stands.h`.
@@ -42,14 +42,10 @@ twins! { SAMPLE_TWINS:
         words: u32,
         copies: u32,
     }
-    struct RawSample {
+    /// Where a thread is in compiled code; see `kernel/layout.h`.
+    struct Mark {
         pc: u32,
-        at: u32,
         depth: u32,
-        mark: u32,
-        mark_depth: u32,
-        number: u32,
-        calls: [u32; RAW_CALLS],
     }
     struct SampledThread {
         left: u64,
@@ -59,8 +55,6 @@ twins! { SAMPLE_TWINS:
         mark_depth: u32,
         state: u32,
         tick: u32,
-        written: u32,
-        pad: u32,
     }
     struct Samples {
         groups: Ptr,
@@ -71,8 +65,8 @@ twins! { SAMPLE_TWINS:
         lost: u32,
         tick: u32,
         weight: u32,
-        raw: Ptr,
-        raw_threads: u32,
-        raw_size: u32,
+        marks: Ptr,
+        mark_threads: u32,
+        pad: u32,
     }
 }

@@ -9,7 +9,7 @@
 //! - [`calls`]: calls of the program's functions, of those that are interpreted too; [`runtime_calls`]; [`exceptions`];
 //!   [`exnref_roots`] keeps what those calls may collect;
 //! - [`jumps`], [`loops`]: branches, and where a loop looks whether the run was stopped; [`reconvergence`]: where lanes
-//!   meet; [`samples`]: where it looks at the time; [`counts`]: where it counts;
+//!   meet; [`samples`]: where it tells the host where it is; [`counts`]: where it counts;
 //! - [`regions`]: large functions as several;
 //! - [`entry`]: the kernels, which the host starts.
 

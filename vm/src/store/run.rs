@@ -15,6 +15,7 @@ mod buffers;
 mod end;
 mod heap_watch;
 mod host;
+mod observer;
 mod park;
 mod sample_watch;
 mod spawner;
@@ -30,6 +31,7 @@ use self::buffers::BUCKETS_BYTES;
 pub(super) use self::buffers::{Buffers, Sized};
 pub(super) use self::heap_watch::HeapWatch;
 pub(super) use self::host::{Host, ProcessSink, pause};
+pub(super) use self::observer::{GROUP_BYTES, Observer};
 pub use self::park::{Next, Running, Shares, Tier, Tiered};
 pub use self::spawner::Spawned;
 use self::spawner::Spawns;
@@ -162,9 +164,11 @@ impl Store {
             false => None,
         };
         let watch = self.watch(options, plan.lanes, serving.as_ref(), samples, sink);
+        let observer = self.observer(self.sampling.record_in_use(), self.sampling.period())?;
         let mut host = Host::new(&self.run, options, threads, sink);
         host.watch = watch;
         host.heap = heap;
+        host.observer = observer;
         host.errors = serving.as_ref().map(|serving| serving.errors);
         host.pixels = self.io.progress;
         // Where lanes are threads of this machine they look at the control, and a copy would race with them.
@@ -223,7 +227,8 @@ impl Store {
         if let Some(serving) = serving {
             self.end_requests(options, serving)?;
         }
-        self.collect_samples()?;
+        let observer = host.observer.take();
+        self.collect_samples(observer)?;
         self.collect_counts()?;
         let end = self.end(self.run.control, 0, stopped);
         if was_stopped || end.is_deadlock() {
@@ -351,7 +356,11 @@ impl Store {
             own_segments = u64::from(plan.lanes).min(bytes / (layout::SEGMENT << first_size));
         }
         self.prepare_diagnostics(options, threads as u32)?;
-        let samples = self.prepare_samples(threads, u64::from(plan.lanes), kind == Kind::Compiled)?;
+        let samples = self.prepare_samples(
+            threads,
+            u64::from(plan.lanes),
+            matches!(kind, Kind::Compiled | Kind::MayLeave),
+        )?;
         let counts = self.prepare_counts(plan, matches!(kind, Kind::Compiled | Kind::MayLeave))?;
         let spawner = self.prepare_spawner(spawns.as_ref(), plan)?;
         // There threads can wait at addresses.

@@ -1,4 +1,4 @@
-//! Where the time of runs goes, in samples: see `kernel/samples.h`.
+//! Where the time of runs goes, in samples: of interpreted code see `kernel/samples.h`, of compiled code `run/observer.rs`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,21 +11,20 @@ use gpu_run_bytecode::code::instructions;
 use gpu_run_bytecode::{Op, Program};
 
 use super::Store;
-use super::run::Sized;
+use super::run::{GROUP_BYTES, Observer, Sized};
+use crate::counts::Kind;
 use crate::device::DeviceResult;
-use crate::layout::{self, Ptr, VISIT_CALLED, VISIT_OFTEN};
-use crate::ptx::SampleAt;
-use crate::stands::{Doing, SampleGroup, Samples};
+use crate::layout::{self, MARK_GROUP, Ptr, VISIT_CALLED, VISIT_OFTEN};
+use crate::stands::{Doing, SampleGroup, Samples, doing_in, long_kind};
 
 /// Groups of samples with the same calls that are told apart.
 const GROUPS: u32 = 1 << 14;
 
-/// Samples in the ring of a thread, and bytes of all rings, at most.
-const RING: u64 = 4096;
-const RAW_BYTES: u64 = 128 << 20;
+/// Bytes of the marks of compiled code, at most.
+const MARK_BYTES: u64 = 128 << 20;
 
-/// Lanes up to which each has all of its samples. Of more, fewer are enough to tell where time goes, and a sample takes its
-/// time.
+/// Interpreted lanes up to which each has all of its samples. Of more, fewer are enough to tell where time goes, and a sample
+/// takes its time.
 const FULL_RATE: u64 = 256;
 
 /// Branches in a slice of a run of which samples are taken: few, so that what the translator has put into one function is
@@ -41,49 +40,56 @@ pub(super) struct Sampling {
     groups: Sized,
     threads: Sized,
     record: Sized,
-    raw: Sized,
-    /// What code of many lanes has written in the runs so far, and how many samples had no group.
-    written: BTreeMap<Stack, u64>,
+    marks: Sized,
+    /// Nanoseconds of threads' time in compiled code in the runs so far, and how many samples had no group.
+    observed: BTreeMap<Stack, u64>,
     lost: u64,
 }
 
-/// A thread that ran, by words of the store's code.
+/// Where a thread was in compiled code, by words of the store's code.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Stack {
-    pc: u32,
-    depth: u32,
+pub(super) struct Stack {
+    pub(super) pc: u32,
+    pub(super) depth: u32,
     /// Return addresses, innermost first.
-    calls: Vec<u32>,
+    pub(super) calls: Vec<u32>,
 }
 
-impl Stack {
-    /// Where a thread was of which code has written a sample: see `note_sample` in `kernel/compiled_thread.h`.
-    fn of(raw: &layout::RawSample) -> Option<Stack> {
-        let mut calls: Vec<u32> = raw.calls.iter().copied().take_while(|call| *call != 0).collect();
-        let (mut pc, mut depth) = (raw.pc, raw.depth);
-        let at = |at: SampleAt| raw.at == at as u32;
-        if !at(SampleAt::Here) && raw.mark_depth == raw.depth {
-            pc = raw.mark;
-        } else if at(SampleAt::Called) {
-            // What was before the first function is the launch's.
-            pc = calls.first()?.wrapping_sub(1);
-            calls.remove(0);
-            depth = depth.wrapping_sub(1);
-        } else if at(SampleAt::Returned) {
-            calls.insert(0, pc);
-            pc = raw.mark;
-            depth = depth.wrapping_add(1);
-        }
-        (pc != 0).then_some(Stack { pc, depth, calls })
+/// The programs of a store, by words of its code.
+pub(super) struct Programs(Vec<(u32, Arc<Program>)>);
+
+impl Programs {
+    /// Those of the instances that there are.
+    pub(super) fn of(store: &Store) -> Programs {
+        let infos = store.instance_infos.iter();
+        Programs(infos.map(|info| (info.code_start, info.program.clone())).collect())
+    }
+
+    /// Each with the word where it begins.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Program)> {
+        self.0.iter().map(|(start, program)| (*start, &**program))
+    }
+
+    /// The program with a word, and the word's number in it.
+    pub(super) fn at(&self, word: u32) -> Option<(&Program, u32)> {
+        let after = self.0.partition_point(|(start, _)| *start <= word);
+        let (start, program) = &self.0[after.checked_sub(1)?];
+        ((word - start) < program.code.len() as u32).then_some((&**program, word - start))
+    }
+
+    /// The opcode at a word with which an instruction begins.
+    fn op_at(&self, word: u32) -> Option<Op> {
+        let (program, word) = self.at(word)?;
+        Op::from_number(program.code[word as usize] as u16)
     }
 }
 
-/// The word of the innermost place of a sample that code has written, if there is one.
-pub(super) fn place_of_raw(raw: &layout::RawSample) -> Option<u32> {
-    (raw.pc != 0).then(|| Stack::of(raw))?.map(|stack| stack.pc)
-}
-
 impl Sampling {
+    /// The time of a thread for which a sample stands.
+    pub(super) fn period(&self) -> Duration {
+        self.period.unwrap_or_default()
+    }
+
     /// Where the record is of runs with samples, or 0.
     pub(super) fn record_in_use(&self) -> Ptr {
         self.period.map_or(0, |_| self.record.ptr)
@@ -97,25 +103,29 @@ impl Default for Sampling {
             groups: Sized::new("samples"),
             threads: Sized::new("samples"),
             record: Sized::new("samples"),
-            raw: Sized::new("samples"),
-            written: BTreeMap::new(),
+            marks: Sized::new("samples"),
+            observed: BTreeMap::new(),
             lost: 0,
         }
     }
 }
 
-/// The words of a program where a function begins or a call has come back, and what stands in the place of the count of
-/// visits there: that none are counted, and whether a function begins.
+/// The words of a program where a function begins, a call has come back, or an instruction begins or ends that takes its time
+/// by itself, and what stands in the place of the count of visits there: that none are counted, and whether a function begins.
 pub(super) fn marks(program: &Program) -> Vec<(u32, u16)> {
     let mut marks: Vec<(u32, u16)> = Vec::new();
     let begin = |function: &gpu_run_bytecode::Function| (function.start + 1, (VISIT_OFTEN | VISIT_CALLED) as u16);
     marks.extend(program.meta.functions.iter().map(begin));
-    let mut called = false;
+    let is_told = |kind| matches!(kind, Kind::Heap | Kind::Bulk | Kind::Output);
+    let mut after = false;
     for (word, inst) in instructions(&program.code) {
-        if called && !matches!(inst, Ok(ref inst) if inst.op == Op::Enter) {
+        let op = inst.ok().map(|inst| inst.op);
+        // What waits is seen as a thread at rest.
+        let begins = op.and_then(long_kind).is_some_and(is_told);
+        if (after || begins) && op != Some(Op::Enter) {
             marks.push((word as u32, VISIT_OFTEN as u16));
         }
-        called = inst.is_ok_and(|inst| matches!(inst.op, Op::Call | Op::CallIndirect | Op::CallImport));
+        after = begins || matches!(op, Some(Op::Call | Op::CallIndirect | Op::CallImport));
     }
     marks.sort_unstable();
     marks.dedup_by_key(|mark| mark.0);
@@ -193,13 +203,12 @@ impl Store {
         let period = period.saturating_mul(weight);
         let device = &mut *self.device;
         let sampling = &mut self.sampling;
-        let one = size_of::<layout::RawSample>() as u64;
-        let ring = (RAW_BYTES / (threads * one)).clamp(1, RING);
-        let rings = threads.min(RAW_BYTES / (ring * one));
-        let raw = match compiled {
-            true => sampling.raw.zeroed(device, (rings + 1) * ring * one)?,
-            false => 0,
-        };
+        let (mut marks, mut mark_threads) = (0, 0);
+        if compiled {
+            let groups = threads.div_ceil(MARK_GROUP as u64).min(MARK_BYTES / GROUP_BYTES).max(1);
+            marks = sampling.marks.zeroed(device, groups * GROUP_BYTES)?;
+            mark_threads = groups as u32 * MARK_GROUP as u32;
+        }
         let bytes = u64::from(GROUPS) * size_of::<layout::Sample>() as u64;
         let record = layout::Samples {
             groups: sampling.groups.at_least(device, bytes)?,
@@ -215,9 +224,9 @@ impl Store {
             lost: 0,
             tick: 0,
             weight,
-            raw,
-            raw_threads: rings as u32,
-            raw_size: ring as u32,
+            marks,
+            mark_threads,
+            pad: 0,
         };
         let at = sampling.record.at_least(device, size_of::<layout::Samples>() as u64)?;
         // SAFETY: allocated with this size; no kernel runs.
@@ -225,32 +234,15 @@ impl Store {
         Ok(at)
     }
 
-    /// Takes what a run has left but for groups: samples that code has written, and how many were lost.
-    pub(super) fn collect_samples(&mut self) -> DeviceResult<()> {
+    /// Takes what a run has left but for groups: what the host has seen of its compiled code, and how many samples were lost.
+    pub(super) fn collect_samples(&mut self, observer: Option<Observer>) -> DeviceResult<()> {
         if self.sampling.record.ptr == 0 {
             return Ok(());
         }
         let record = self.fetch::<layout::Samples>(self.sampling.record.ptr)?;
         self.sampling.lost += u64::from(record.lost);
-        if record.raw == 0 {
-            return Ok(());
-        }
-        let count = record.raw_threads as usize * record.raw_size as usize;
-        let mut samples = vec![layout::RawSample::zeroed(); count];
-        // SAFETY: the rings of the run, which has ended.
-        unsafe { self.device.read(record.raw, bytemuck::cast_slice_mut(&mut samples))? };
-        for ring in samples.chunks(record.raw_size as usize) {
-            let kept: Vec<_> = ring.iter().filter(|raw| raw.pc != 0).collect();
-            // A ring has some of those that were written, each with the same chance.
-            let all = kept.iter().map(|raw| u64::from(raw.number)).max().unwrap_or_default();
-            for (i, stack) in (0..).zip(kept.iter().map(|raw| Stack::of(raw))) {
-                // In whole numbers, with the remainder on the first.
-                let count = kept.len() as u64;
-                let share = all / count + u64::from(i < all % count);
-                if let Some(stack) = stack {
-                    *self.sampling.written.entry(stack).or_default() += share * u64::from(record.weight);
-                }
-            }
+        if let Some(observer) = observer {
+            observer.add_to(&mut self.sampling.observed);
         }
         Ok(())
     }
@@ -278,22 +270,35 @@ impl Store {
         let mut groups = vec![layout::Sample::zeroed(); GROUPS as usize];
         // SAFETY: as many as there are; no kernel runs.
         unsafe { self.device.read(at, bytemuck::cast_slice_mut(&mut groups))? };
+        let programs = Programs::of(self);
+        // The instruction that took its time by itself, if one did.
+        let long = |pc: u32| programs.op_at(pc).filter(|op| long_kind(*op).is_some());
+        let kind = |op: Option<Op>, doing: Doing| op.filter(|_| doing == Doing::Runs).and_then(long_kind);
         let used = groups.iter().filter(|sample| sample.count > 0);
         let mut groups: Vec<SampleGroup> = used
             .map(|sample| {
                 let calls = &sample.calls[..(sample.frames as usize).min(layout::SAMPLE_CALLS)];
+                let doing = Doing::of(sample.state);
                 SampleGroup {
                     samples: sample.count,
-                    doing: Doing::of(sample.state),
+                    doing,
+                    kind: kind(long(sample.pc), doing),
                     backtrace: self.backtrace_of(sample.pc, sample.depth, calls),
                 }
             })
             .collect();
-        groups.extend(self.sampling.written.iter().map(|(stack, samples)| SampleGroup {
-            samples: *samples,
-            doing: Doing::Runs,
-            backtrace: self.backtrace_of(stack.pc, stack.depth, &stack.calls),
-        }));
+        let nanoseconds = period.as_nanos() as u64;
+        for (stack, time) in &self.sampling.observed {
+            let samples = (time + nanoseconds / 2) / nanoseconds;
+            let op = long(stack.pc);
+            let doing = op.map_or(Doing::Runs, doing_in);
+            groups.extend((samples > 0).then(|| SampleGroup {
+                samples,
+                doing,
+                kind: kind(op, doing),
+                backtrace: self.backtrace_of(stack.pc, stack.depth, &stack.calls),
+            }));
+        }
         groups.sort_by_key(|group| std::cmp::Reverse(group.samples));
         Ok(Samples {
             period,

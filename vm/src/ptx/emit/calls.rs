@@ -25,7 +25,6 @@ use crate::ptx::analysis::flow::Fact;
 use crate::ptx::analysis::interprocedural::{Analysis, Facts};
 use crate::ptx::emit::calls::tail_calls::has_tail_thunk;
 use crate::ptx::emit::function::{Compiler, Role};
-use crate::ptx::emit::samples::SampleAt;
 use crate::ptx::image::Image;
 use crate::ptx::writer::ptx;
 
@@ -369,6 +368,7 @@ impl Compiler<'_> {
         // Where a trap of the callee finds this call. Where an exception is caught the budget is read from there.
         let note_call = |this: &mut Self| {
             this.note_return(&call, node.next);
+            this.mark_call(node.next);
             if polls || status {
                 this.keep_budget();
             }
@@ -393,7 +393,7 @@ impl Compiler<'_> {
         self.end_call(&call);
         self.meet_callers(callers);
         if self.unit.options.samples {
-            self.look_at_time(node.next, SampleAt::Returned);
+            self.mark(node.next);
         }
         let own = self.w.new_label("CALLED");
         let done = done.unwrap_or(&own);

@@ -18,7 +18,6 @@ use crate::ptx::emit::exnref_roots;
 use crate::ptx::emit::loops::Loop;
 use crate::ptx::emit::reconvergence::Meeting;
 use crate::ptx::emit::regions::{self, Leaving};
-use crate::ptx::emit::samples::SampleAt;
 use crate::ptx::image::ImageLayout;
 use crate::ptx::schedule::{self, Schedule};
 use crate::ptx::writer::{Writer, ptx};
@@ -29,8 +28,6 @@ use crate::store::is_atomic;
 pub const PASSES: u32 = 4096;
 /// The same where lanes meet. It is prime, so that looks do not always come in the same loop of several within each other.
 const MEETING_PASSES: u32 = 4093;
-/// The same where they also look at the time.
-const SAMPLED_PASSES: u32 = 256;
 
 /// What a return, or an exception that nothing catches here, leads to.
 #[derive(Clone, Copy)]
@@ -84,6 +81,10 @@ pub struct Compiler<'a> {
     pub begun_loops: BTreeSet<usize>,
     /// See [`Cfg::dead_ends`]; if lanes meet in the function.
     pub dead_ends: BTreeSet<usize>,
+    /// The blocks that mark where the thread is, because they come after loops.
+    pub marked_blocks: BTreeSet<usize>,
+    /// The loops whose blocks count in registers, by their heads: these by block, with the numbers of their counters.
+    pub counting_loops: BTreeMap<usize, BTreeMap<usize, (String, u32)>>,
     /// Whether it may hold references to exceptions.
     pub roots: bool,
     /// See [`Cfg::numeric_blocks`].
@@ -279,6 +280,8 @@ impl<'a> Compiler<'a> {
             meetings: BTreeMap::new(),
             begun_loops: BTreeSet::new(),
             dead_ends: BTreeSet::new(),
+            marked_blocks: BTreeSet::new(),
+            counting_loops: BTreeMap::new(),
             numeric_blocks: BTreeSet::new(),
             block: 0,
             copy: 0,
@@ -295,6 +298,8 @@ impl<'a> Compiler<'a> {
         this.plan_loops();
         this.numeric_blocks = this.cfg.numeric_blocks();
         this.plan_meetings();
+        this.plan_marks();
+        this.plan_counts();
         this.plan_schedule();
         this
     }
@@ -304,7 +309,7 @@ impl<'a> Compiler<'a> {
         self.begin_frame();
         let in_regions = self.region().is_some();
         if self.unit.options.samples && !in_regions {
-            self.look_at_time(self.function.start + 1, SampleAt::Called);
+            self.mark(self.function.start + 1);
         }
         let order = self.emission_order();
         // Verified code does not run over its end.
@@ -327,6 +332,7 @@ impl<'a> Compiler<'a> {
             self.w.label(&label);
             self.begin_pass(*block);
             self.count_block(*block);
+            self.mark_block(*block);
             self.state = self.flow.at[*block].clone();
             self.left = false;
             self.order = Order::default();
@@ -343,7 +349,7 @@ impl<'a> Compiler<'a> {
                 if let Some(directive) = self.analysis.lines.as_ref().and_then(|lines| lines.at(node.pc)) {
                     self.w.place(directive);
                 }
-                self.instruction_in_frame(node, *block);
+                self.instruction_between_marks(node, *block);
                 let mut state = std::mem::take(&mut self.state);
                 self.transfer.apply(node, &mut state);
                 self.state = state;
@@ -355,6 +361,8 @@ impl<'a> Compiler<'a> {
                 self.go(*block, *block + 1, next.as_deref());
             }
         }
+        // What follows is of no block, and so of no loop.
+        self.block = 0;
         self.write_meetings();
         self.write_exits();
     }
@@ -378,16 +386,13 @@ impl<'a> Compiler<'a> {
 
     /// Looks at the stop flag, and ends the lane if it is set: its thread stands at word `pc` of the program then.
     pub fn poll(&mut self, pc: u32) {
+        self.flush_registers(self.block);
         self.flush_counts();
-        if self.unit.options.samples {
-            self.sample(pc, SampleAt::Here);
-        }
         let passes = match self.unit.options {
-            Options { samples: true, .. } => SAMPLED_PASSES,
             Options { meets: true, .. } => MEETING_PASSES,
             _ => PASSES,
         };
-        if self.analysis.makes_references || self.unit.options.samples && self.unit.options.single_lane {
+        if self.analysis.makes_references {
             // The lane frees the exceptions that its thread has.
             let pc = self.position(pc);
             let arguments = [("b64", "%ctx"), ("b32", &*pc), ("b32", "%depth")];
@@ -457,6 +462,7 @@ impl<'a> Compiler<'a> {
         match kind {
             TrapKind::MemoryOutOfBounds => {
                 self.trap_used = true;
+                self.flush_registers(self.block);
                 ptx!(self, "mov.b32 %trap_pc, {};", node.pc - self.function.start);
                 ptx!(self, "bra TRAP_BOUNDS;");
             }
@@ -470,6 +476,7 @@ impl<'a> Compiler<'a> {
     /// A trap whose kind is a number or a register.
     pub fn trap(&mut self, node: &Node, kind: &str) {
         self.trap_used = true;
+        self.flush_registers(self.block);
         ptx!(self, "mov.b32 %trap_pc, {};", node.pc - self.function.start);
         ptx!(self, "mov.b32 %trap_kind, {kind};");
         ptx!(self, "bra TRAP;");
@@ -581,6 +588,9 @@ impl<'a> Compiler<'a> {
             let (space, at) = Own::Base.place(self.unit, self.layout, "%local");
             _ = writeln!(out, "\tld.{space}.b64 %base, [{at}];");
         }
+        if used("%mark") {
+            out += &Self::load_mark();
+        }
         if used("%globals") {
             _ = writeln!(
                 out,
@@ -600,7 +610,7 @@ impl<'a> Compiler<'a> {
 
     /// Puts declarations, `prologue` and all that was written together.
     pub fn finish(&mut self, prologue: &str, out: &mut String) {
-        out.push_str("\t.reg .b64 %ctx, %local, %base, %size_at, %globals;\n");
+        out.push_str("\t.reg .b64 %ctx, %local, %base, %size_at, %globals, %mark;\n");
         self.finish_exits(out);
         self.finish_region();
         out.push_str("\t.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;\n");

@@ -38,7 +38,6 @@ use gpu_run_bytecode::Class;
 
 use crate::ptx::analysis::cfg::{Node, is_call};
 use crate::ptx::emit::function::Compiler;
-use crate::ptx::emit::samples::SampleAt;
 use crate::ptx::writer::ptx;
 
 /// A loop at whose end lanes meet.
@@ -56,7 +55,7 @@ pub struct Meeting {
 }
 
 /// Whether an instruction calls, be it a function of the runtime.
-fn calls(node: &Node) -> bool {
+pub fn calls(node: &Node) -> bool {
     let class = node.inst.op.info().class;
     is_call(node.inst.op) || matches!(class, Class::Aside | Class::Gpu | Class::Access)
 }
@@ -89,9 +88,14 @@ impl Compiler<'_> {
         }
     }
 
+    /// Whether something is done before the loop that a block begins.
+    fn has_way_in(&self, block: usize) -> bool {
+        self.meetings.contains_key(&block) || self.marks_before(block) || self.counts_in_registers(block)
+    }
+
     /// The label by which a block is entered from elsewhere than the loop that it begins.
     pub fn way_in(&self, block: usize) -> String {
-        match self.meetings.contains_key(&block) || self.looks_before(block) {
+        match self.has_way_in(block) {
             true => format!("IN{block}"),
             false => self.entry_label(block),
         }
@@ -99,14 +103,14 @@ impl Compiler<'_> {
 
     /// Before a block that may be the head of a loop: notes the lanes that come into it together, if they meet in it.
     pub fn begin_loop(&mut self, block: usize) {
-        let looks = self.looks_before(block);
-        if !looks && !self.meetings.contains_key(&block) || !self.begun_loops.insert(block) {
+        if !self.has_way_in(block) || !self.begun_loops.insert(block) {
             return;
         }
         self.w.label(&format!("IN{block}"));
-        if looks {
-            self.look_at_time(self.first_word(block), SampleAt::Entered);
+        if self.marks_before(block) {
+            self.mark(self.first_word(block));
         }
+        self.begin_registers(block);
         if let Some(meeting) = self.meetings.get(&block) {
             let mask = meeting.entered.clone();
             self.note_lanes(&mask);
@@ -205,6 +209,7 @@ impl Compiler<'_> {
         let before = self.w.set_aside(true);
         self.copy = 0;
         for head in heads {
+            self.block = head;
             self.write_meeting(head);
         }
         self.w.set_aside(before);

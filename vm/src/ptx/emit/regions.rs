@@ -14,7 +14,6 @@ use crate::ptx::analysis::regions::Regions;
 use crate::ptx::emit::calls::cold::{ENTERED, Exit};
 use crate::ptx::emit::calls::{self, RETURNED, TAIL_CALL, THROWN, VALUES};
 use crate::ptx::emit::function::{Compiler, Role, ascii};
-use crate::ptx::emit::samples::SampleAt;
 use crate::ptx::image::ImageLayout;
 use crate::ptx::writer::{constant, ptx};
 
@@ -208,7 +207,7 @@ impl<'a> Compiler<'a> {
             let slots = place.units.iter().copied();
             self.take_units(slots.filter_map(|unit| Some((regions.slot(unit.0)?, unit))));
             if place.block == 0 && self.unit.options.samples {
-                self.look_at_time(self.function.start + 1, SampleAt::Called);
+                self.mark(self.function.start + 1);
             }
             if self.cfg.blocks[place.block].cold {
                 self.exits.note(place.block);

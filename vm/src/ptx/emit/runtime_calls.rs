@@ -69,6 +69,17 @@ impl Compiler<'_> {
         small.then_some(fact.max)
     }
 
+    /// Whether an instruction copies or fills so few bytes that it calls nothing.
+    pub fn is_small(&self, node: &Node) -> bool {
+        let args = &node.inst.args;
+        let length = match node.inst.op {
+            Op::MemoryCopy => self.small_length(args[2], &args[3..5]),
+            Op::MemoryFill => self.small_length(args[2], &args[3..4]),
+            _ => None,
+        };
+        length.is_some()
+    }
+
     /// `memory.size`, in pages of 64 KiB.
     pub fn memory_size(&mut self, node: &Node) {
         let args = node.inst.args;

@@ -11,6 +11,7 @@ use bytemuck::Zeroable;
 use super::super::debug::Messages;
 use super::buffers::{Buffers, RingBytes};
 use super::heap_watch::HeapWatch;
+use super::observer::Observer;
 use super::vitals::Watch;
 use super::{End, RunOptions, Sink, Stream};
 use crate::debug::DebugCounts;
@@ -47,6 +48,8 @@ pub(in crate::store) struct Host<'r> {
     pub(super) watch: Option<Watch>,
     /// Looks at the heap.
     pub(super) heap: Option<HeapWatch>,
+    /// Looks where threads are.
+    pub(super) observer: Option<Observer>,
     messages: Messages,
     diagnostics: Ptr,
     threads: u32,
@@ -89,6 +92,7 @@ impl<'r> Host<'r> {
             pixels: None,
             watch: None,
             heap: None,
+            observer: None,
             messages: Messages::new(options.debug.clone()),
             diagnostics: run.diagnostics,
             threads,
@@ -158,6 +162,9 @@ impl<'r> Host<'r> {
             if let Some(heap) = self.heap.as_mut().filter(|heap| heap.is_due()) {
                 heap.look(device);
             }
+            if let Some(observer) = self.observer.as_mut().filter(|observer| observer.is_due()) {
+                observer.look(device);
+            }
             idle = if took { 0 } else { idle + 1 };
             pause(idle);
         }
@@ -168,7 +175,7 @@ impl<'r> Host<'r> {
     fn look(&mut self, device: &mut dyn Device, over: bool) {
         if let Some(watch) = &mut self.watch {
             watch.told(self.messages.counts.messages);
-            watch.look(device, over, self.sink);
+            watch.look(device, over, self.observer.as_ref(), self.sink);
         }
     }
 

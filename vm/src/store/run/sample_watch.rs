@@ -2,21 +2,16 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::mem::offset_of;
-use std::sync::Arc;
 
 use bytemuck::Zeroable;
-use gpu_run_bytecode::Program;
 
 use super::super::Store;
-use super::super::samples::place_of_raw;
+use super::super::samples::Programs;
+use super::Observer;
 use super::vitals::words;
 use crate::device::{Device, DeviceResult};
-use crate::layout::{self, Ptr, RawSample, Sample};
+use crate::layout::{self, Ptr, Sample};
 use crate::stands::Doing;
-
-/// Rings of samples that code has written which are read at most, and bytes of them.
-const RINGS: u64 = 64;
-const RAW_BYTES: u64 = 8 << 20;
 
 /// Functions that are told of.
 const FUNCTIONS: usize = 20;
@@ -25,19 +20,21 @@ const FUNCTIONS: usize = 20;
 pub(super) struct SampleWatch {
     record: layout::Samples,
     host_memory: bool,
-    /// Programs by the words where they begin.
-    programs: Vec<(u32, Arc<Program>)>,
+    programs: Programs,
     names: HashMap<u32, String>,
 }
 
 impl SampleWatch {
-    /// Samples so far by function, the most first, and all of them. Of many threads, those of some.
-    pub(super) fn functions(&mut self, device: &mut dyn Device) -> DeviceResult<(Vec<(String, u64)>, u64)> {
-        let mut places: BTreeMap<u32, u64> = BTreeMap::new();
+    /// Samples so far by function, the most first, and all of them.
+    pub(super) fn functions(
+        &mut self,
+        device: &mut dyn Device,
+        observer: Option<&Observer>,
+    ) -> DeviceResult<(Vec<(String, u64)>, u64)> {
+        let mut places: BTreeMap<u32, u64> = observer.map(Observer::places).unwrap_or_default();
+        let period = self.record.period_ns / u64::from(self.record.weight.max(1));
+        places.values_mut().for_each(|time| *time /= period.max(1));
         self.read_groups(device, &mut places)?;
-        if self.record.raw != 0 {
-            self.read_raw(device, &mut places)?;
-        }
         let all = places.values().sum();
         let mut functions: HashMap<String, u64> = HashMap::new();
         for (pc, count) in places {
@@ -76,37 +73,12 @@ impl SampleWatch {
         Ok(())
     }
 
-    /// Those that code has written, of some threads.
-    fn read_raw(&self, device: &mut dyn Device, places: &mut BTreeMap<u32, u64>) -> DeviceResult<()> {
-        let bytes = u64::from(self.record.raw_size) * size_of::<RawSample>() as u64;
-        let threads = u64::from(self.record.raw_threads);
-        let rings = threads.min(RINGS).min(RAW_BYTES / bytes.max(1)).max(1);
-        let mut ring = vec![RawSample::zeroed(); self.record.raw_size as usize];
-        for number in 0..rings {
-            let at = self.record.raw + number * threads / rings * bytes;
-            // SAFETY: a ring of the run, of compiled code, which runs on a device of its own. What is read of a sample that is
-            // being written may be of two; it is only shown.
-            unsafe { device.read(at, bytemuck::cast_slice_mut(&mut ring))? };
-            let kept: Vec<u32> = ring.iter().filter_map(place_of_raw).collect();
-            // A ring has some of those that were written, and stands for the rings that are not read.
-            let all = ring.iter().map(|raw| u64::from(raw.number)).max().unwrap_or_default();
-            let each = all * u64::from(self.record.weight) * threads / rings / (kept.len() as u64).max(1);
-            for pc in kept {
-                *places.entry(pc).or_default() += each;
-            }
-        }
-        Ok(())
-    }
-
     /// The name of the function at a word, the innermost of those that are inlined there.
     fn name(&mut self, pc: u32) -> &str {
         let programs = &self.programs;
         self.names.entry(pc).or_insert_with(|| {
-            let after = programs.partition_point(|(start, _)| *start <= pc);
-            let place = after.checked_sub(1).and_then(|index| {
-                let (start, program) = &programs[index];
-                program.places(pc - start).into_iter().next()
-            });
+            let place = programs.at(pc);
+            let place = place.and_then(|(program, word)| program.places(word).into_iter().next());
             place.map_or_else(|| "?".to_owned(), |place| place.function)
         })
     }
@@ -118,12 +90,10 @@ impl Store {
         if record == 0 {
             return Ok(None);
         }
-        let programs = self.instance_infos.iter();
-        let programs = programs.map(|info| (info.code_start, info.program.clone())).collect();
         Ok(Some(SampleWatch {
             record: self.fetch(record)?,
             host_memory: self.device.rings(),
-            programs,
+            programs: Programs::of(self),
             names: HashMap::new(),
         }))
     }

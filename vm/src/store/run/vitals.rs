@@ -9,7 +9,7 @@ use bytemuck::Zeroable;
 use super::super::Store;
 use super::super::requests::RequestSession;
 use super::sample_watch::SampleWatch;
-use super::{RunOptions, Sink, Stream};
+use super::{Observer, RunOptions, Sink, Stream};
 use crate::device::{Device, DeviceResult};
 use crate::layout::{self, HEAP_CLASSES, HEAP_STRIPES, Memory, PAGE, Ptr, Spawner, Thread};
 use crate::requests::{RequestCounter, RequestCounts};
@@ -118,11 +118,17 @@ impl Watch {
 
     /// Reads what the run has done so far, or in all if it is over, and passes it on. What cannot be read is told as it was
     /// before: the run itself finds out why.
-    pub(super) fn look(&mut self, device: &mut dyn Device, over: bool, sink: &mut dyn Sink) {
+    pub(super) fn look(
+        &mut self,
+        device: &mut dyn Device,
+        over: bool,
+        observer: Option<&Observer>,
+        sink: &mut dyn Sink,
+    ) {
         let begin = Instant::now();
         self.vitals.over = over;
         self.vitals.time = self.begin.elapsed();
-        if let Err(error) = self.read(device) {
+        if let Err(error) = self.read(device, observer) {
             tracing::debug!("a run cannot be looked at: {error}");
         }
         sink.vitals(&self.vitals);
@@ -130,7 +136,7 @@ impl Watch {
         self.next = Instant::now() + self.every.max(begin.elapsed() * SHARE);
     }
 
-    fn read(&mut self, device: &mut dyn Device) -> DeviceResult<()> {
+    fn read(&mut self, device: &mut dyn Device, observer: Option<&Observer>) -> DeviceResult<()> {
         if let Some(requests) = &self.requests {
             self.vitals.requests = requests.counts();
         }
@@ -146,7 +152,7 @@ impl Watch {
             self.vitals.states = Some(read_states(device, at, count)?);
         }
         if let Some(samples) = &mut self.samples {
-            (self.vitals.functions, self.vitals.samples) = samples.functions(device)?;
+            (self.vitals.functions, self.vitals.samples) = samples.functions(device, observer)?;
         }
         Ok(())
     }

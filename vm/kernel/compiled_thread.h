@@ -99,8 +99,8 @@ GPU_RUN_NOINLINE void end(Context &context, EndKind kind, u32 value, u32 pc, u32
 }
 
 // Of a run of which samples are taken, code writes down where it is as it goes, and the host looks: that costs the lane a
-// store. A mark is written whole, so the host finds one that was true at some time. That of the innermost function and those
-// of its callers may be of different times.
+// store. Each mark that the host finds was true at some time; that of the innermost function and those of its callers may be
+// of different times.
 //
 // Prepares the marks of a thread that begins.
 GPU_RUN_INLINE void begin_samples(Context &context) {
@@ -117,7 +117,7 @@ GPU_RUN_INLINE void begin_samples(Context &context) {
 
 // The thread is in no compiled code until that marks where it is. Relaxed: the host reads nothing else for it.
 GPU_RUN_INLINE void unmark(const Context &context) {
-  if (context.mark) store_relaxed_device(&context.mark->pc, 0u);
+  if (context.mark) store_relaxed_device(context.mark, 0u);
 }
 
 // The same of one that ends.

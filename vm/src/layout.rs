@@ -60,7 +60,8 @@ constants! { CONSTANTS:
     STANDS: usize = 256;
     /// The same of a sample of a thread.
     SAMPLE_CALLS: usize = 60;
-    /// Threads whose marks lie side by side, and open calls of which there are some.
+    /// Bits of a mark that tell a word; threads whose marks lie side by side, and open calls of which there are some.
+    MARK_PC: u32 = 23;
     MARK_GROUP: usize = 128;
     MARK_CALLS: usize = 32;
     /// Units of the innermost frame that the record of an end keeps.
@@ -249,7 +250,7 @@ pub use processes::{
     Batch, ImagePiece, Pipe, Process, ProcessEnd, ProcessInput, ProcessProgram, ProcessSlot, ProcessTable,
 };
 pub use requests::*;
-pub use samples::{Counts, Mark, Sample, SampledThread, Samples, Stands};
+pub use samples::{Counts, Sample, SampledThread, Samples, Stands};
 
 twins! { TWINS:
     struct HeapPage {

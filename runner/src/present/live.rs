@@ -54,6 +54,7 @@ struct Rates {
     requests: u64,
     written: u64,
     blocks: u64,
+    operations: u64,
 }
 
 impl Live {
@@ -122,6 +123,10 @@ impl View {
             requests: rate(vitals.requests.calls, before.requests.calls),
             written: rate(vitals.written.iter().sum(), before.written.iter().sum()),
             blocks: rate(allocated(vitals), allocated(&before)),
+            operations: rate(
+                vitals.operations.unwrap_or_default(),
+                before.operations.unwrap_or_default(),
+            ),
         };
         // Of a moment a rate would be by chance.
         if !vitals.over && took >= EVERY / 5 {
@@ -133,7 +138,7 @@ impl View {
     /// Rows that it takes.
     fn height(&self) -> u16 {
         let functions = self.vitals.functions.len().min(FUNCTIONS) as u16;
-        HEAD + functions + u16::from(functions > 0)
+        HEAD + functions + u16::from(functions > 0) + u16::from(self.vitals.operations.is_some())
     }
 
     fn draw(&self, width: u16, height: u16) -> Buffer {
@@ -149,16 +154,18 @@ impl View {
         let rows = Layout::vertical([
             Constraint::Length(1),
             Constraint::Length(1),
+            Constraint::Length(u16::from(vitals.operations.is_some())),
             Constraint::Length(1),
             Constraint::Length(2),
             Constraint::Length(1),
             Constraint::Fill(1),
         ]);
-        let [threads, states, heap, curves, host, functions] = rows.areas(inner);
+        let [threads, states, work, heap, curves, host, functions] = rows.areas(inner);
         Paragraph::new(self.threads()).render(threads, &mut buffer);
         if let Some(gauge) = self.states() {
             gauge.render(states, &mut buffer);
         }
+        Paragraph::new(self.work()).render(work, &mut buffer);
         Paragraph::new(self.memory()).render(heap, &mut buffer);
         let [left, right] = Layout::horizontal([Constraint::Fill(1), Constraint::Fill(1)])
             .spacing(2)
@@ -207,6 +214,17 @@ impl View {
                 .unfilled_symbol(line::NORMAL.horizontal)
                 .filled_style(Style::new().fg(Color::Blue)),
         )
+    }
+
+    /// Operations, where they are counted.
+    fn work(&self) -> Line<'static> {
+        let operations = self.vitals.operations.unwrap_or_default();
+        format!(
+            "work      {} operations, {} a second",
+            grouped(operations),
+            grouped(self.rate.operations)
+        )
+        .into()
     }
 
     fn memory(&self) -> Line<'static> {
@@ -368,6 +386,20 @@ mod tests {
             assert!(lines[line].contains(wanted), "{line} must have {wanted}:\n{shown}");
         }
         assert!(text(&view.draw(90, 11), true).contains("\u{1b}["));
+    }
+
+    #[test]
+    fn counted_operations_have_a_row() {
+        let counted = |seconds| Vitals {
+            operations: Some(5000 * seconds),
+            ..vitals(seconds)
+        };
+        let mut view = View::new("app.wasm".into());
+        view.take(&counted(1));
+        view.take(&counted(3));
+        let shown = text(&view.draw(90, view.height()), false);
+        assert_eq!(shown.lines().count(), 12, "{shown}");
+        assert!(shown.contains("15,000 operations, 5,000 a second"), "{shown}");
     }
 
     #[test]

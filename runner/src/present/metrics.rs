@@ -111,6 +111,10 @@ fn together(before: &Vitals, vitals: &Vitals) -> Vitals {
         },
         written: [0, 1].map(|stream| before.written[stream] + vitals.written[stream]),
         messages: before.messages + vitals.messages,
+        operations: match (before.operations, vitals.operations) {
+            (Some(before), Some(now)) => Some(before + now),
+            (before, now) => before.or(now),
+        },
         ..vitals.clone()
     }
 }
@@ -181,6 +185,9 @@ impl Collector for Seen {
         }
         if let Some(spawned) = seen.spawned {
             counter("gpu_run_threads_spawned", "Threads that were spawned", None, spawned)?;
+        }
+        if let Some(operations) = seen.operations {
+            counter("gpu_run_operations", "Operations that were counted", None, operations)?;
         }
         let requests = seen.requests;
         counter(

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use libtest_mimic::Failed;
 
+use super::profile::{folded, wat};
 use crate::common::{gpu_run_plainly_on, run, text};
 use crate::support::{EngineTest, Test, Tested, expect, fail, wasm};
 
@@ -17,13 +18,40 @@ pub fn general() -> Vec<Test> {
 
 /// The tests that run by each engine.
 pub fn of_engine() -> Vec<EngineTest> {
-    vec![("metrics/file", file), ("metrics/address", address)]
+    vec![
+        ("metrics/file", file),
+        ("metrics/address", address),
+        ("metrics/operations", operations),
+    ]
 }
 
 /// The value of a metric.
 fn value(metrics: &str, name: &str) -> Option<f64> {
     let line = metrics.lines().find(|line| line.starts_with(name))?;
     line.rsplit(' ').next()?.parse().ok()
+}
+
+/// Counted operations are those that the profile has in the end.
+fn operations(device: &str) -> Tested {
+    let folder = tempfile::tempdir()?;
+    let (metrics, profile) = (folder.path().join("run.prom"), folder.path().join("p.folded"));
+    let mut command = gpu_run_plainly_on(device);
+    command
+        .args(["--profile-mode", "count", "--threads", "100", "--invoke", "shares"])
+        .arg("--profile")
+        .arg(&profile)
+        .arg("--metrics")
+        .arg(&metrics)
+        .arg(wat("shares.wat"))
+        .args(["3", "20"]);
+    let output = command.output()?;
+    expect(output.status.success(), "it must run", &output)?;
+    let all: u64 = folded(&profile)?.values().sum();
+    let told = std::fs::read_to_string(&metrics)?;
+    match value(&told, "gpu_run_operations_total{") == Some(all as f64) {
+        true => Ok(()),
+        false => fail(format!("{all} operations must be in\n{told}"), &output),
+    }
 }
 
 /// What a run has done in all.

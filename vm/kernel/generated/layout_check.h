@@ -35,6 +35,7 @@ CONSTANT(OUTER_CALLS, 16);
 CONSTANT(STAND_CALLS, 12);
 CONSTANT(STANDS, 256);
 CONSTANT(SAMPLE_CALLS, 60);
+CONSTANT(MARK_PC, 23);
 CONSTANT(MARK_GROUP, 128);
 CONSTANT(MARK_CALLS, 32);
 CONSTANT(END_UNITS, 32);
@@ -805,10 +806,6 @@ FIELD(Counts, by_word, 0, 8);
 FIELD(Counts, by_warp, 8, 8);
 FIELD(Counts, words, 16, 4);
 FIELD(Counts, copies, 20, 4);
-
-SIZE(Mark, 8);
-FIELD(Mark, pc, 0, 4);
-FIELD(Mark, depth, 4, 4);
 
 SIZE(SampledThread, 40);
 FIELD(SampledThread, left, 0, 8);

@@ -42,11 +42,6 @@ twins! { SAMPLE_TWINS:
         words: u32,
         copies: u32,
     }
-    /// Where a thread is in compiled code; see `kernel/layout.h`.
-    struct Mark {
-        pc: u32,
-        depth: u32,
-    }
     struct SampledThread {
         left: u64,
         last: u64,

@@ -52,6 +52,13 @@ impl Default for Counting {
     }
 }
 
+impl Counting {
+    /// The record of the run under way, if it counts.
+    pub(super) fn record_in_use(&self) -> Option<layout::Counts> {
+        (self.now.words > 0).then_some(self.now)
+    }
+}
+
 impl Store {
     /// Counts how often each basic block runs, of all instances that are made from now on.
     ///

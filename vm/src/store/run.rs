@@ -12,6 +12,7 @@
 //! - `end`: how the run ended, and where.
 
 mod buffers;
+mod count_watch;
 mod end;
 mod heap_watch;
 mod host;
@@ -163,7 +164,8 @@ impl Store {
             true => self.sample_watch(self.sampling.record_in_use())?,
             false => None,
         };
-        let watch = self.watch(options, plan.lanes, serving.as_ref(), samples, sink);
+        let counts = sink.vitals_every().and_then(|_| self.count_watch());
+        let watch = self.watch(options, plan.lanes, serving.as_ref(), (samples, counts), sink);
         let observer = self.observer(self.sampling.record_in_use(), self.sampling.period())?;
         let mut host = Host::new(&self.run, options, threads, sink);
         host.watch = watch;

@@ -50,9 +50,10 @@ pub(super) struct Sampling {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Stack {
     pub(super) pc: u32,
-    pub(super) depth: u32,
     /// Return addresses, innermost first.
     pub(super) calls: Vec<u32>,
+    /// Whether there are calls further out.
+    pub(super) more: bool,
 }
 
 /// The programs of a store, by words of its code.
@@ -292,11 +293,12 @@ impl Store {
             let samples = (time + nanoseconds / 2) / nanoseconds;
             let op = long(stack.pc);
             let doing = op.map_or(Doing::Runs, doing_in);
+            let depth = 1 + stack.calls.len() as u32 + u32::from(stack.more);
             groups.extend((samples > 0).then(|| SampleGroup {
                 samples,
                 doing,
                 kind: kind(op, doing),
-                backtrace: self.backtrace_of(stack.pc, stack.depth, &stack.calls),
+                backtrace: self.backtrace_of(stack.pc, depth, &stack.calls),
             }));
         }
         groups.sort_by_key(|group| std::cmp::Reverse(group.samples));

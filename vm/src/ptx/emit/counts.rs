@@ -1,9 +1,8 @@
 //! Code that counts how often basic blocks run: see `kernel/counts.h`.
 //!
 //! A block adds 1 to its counter in shared memory, which lanes of a warp do together. Blocks that have none add to the count
-//! in memory. Those of a small loop add to a register of their lane, and ways out of the loop add that to the counter.
+//! in memory.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::mem::offset_of;
 
@@ -13,7 +12,6 @@ use crate::layout::{
 use crate::ptx::Unit;
 use crate::ptx::analysis::counters::{Counters, MOST_CALLS};
 use crate::ptx::emit::function::Compiler;
-use crate::ptx::emit::reconvergence::calls;
 use crate::ptx::writer::ptx;
 
 /// The name of the hardware block's shared memory, and the bytes in it where what is there begins.
@@ -24,11 +22,11 @@ const SIZE: u32 = 4 * BLOCK_SIZE;
 const FIRST: u32 = 4 * BLOCK_FIRST;
 
 // A counter is emptied before it is full. Until its next look a lane makes so many passes at most that cost budget, and once
-// as many that a brief loop takes at once. As many again may be in registers, since before the counter was emptied. Each of
-// these may stand for a loop's copies, which cost no more than one; and each makes so many calls that are not counted.
+// as many that a brief loop takes at once. Each of these may stand for a loop's copies, which cost no more than one; and each
+// makes so many calls that are not counted.
 const _: () = {
     assert!(super::function::PASSES <= COUNT_PASSES);
-    let passes = 3 * COUNT_PASSES as u64 * super::loops::MOST_COPIES as u64 * MOST_CALLS;
+    let passes = 2 * COUNT_PASSES as u64 * super::loops::MOST_COPIES as u64 * MOST_CALLS;
     assert!(passes * (COUNT_POLLS as u64) < 1 << 32);
 };
 
@@ -68,73 +66,12 @@ pub fn declarations(unit: &Unit, counters: &Counters, out: &mut String) {
     );
 }
 
-/// Blocks of a loop that count in registers, at most.
-const MOST_REGISTERS: usize = 6;
-
 impl Compiler<'_> {
-    /// Decides in which loops blocks count in registers: small ones without any call, for what is called may end the lane.
-    pub fn plan_counts(&mut self) {
-        let Some(counters) = self.analysis.counters.as_ref().filter(|counters| !counters.warps) else {
-            return;
-        };
-        for (head, blocks) in self.cfg.innermost_loops() {
-            let mut nodes = blocks.iter().flat_map(|block| self.cfg.block_nodes(*block));
-            // A lane that comes from a caller, the interpreter or another region may come another way.
-            let entered = head == 0 || self.cfg.entries.contains(&head);
-            if nodes.any(calls) || blocks.len() > MOST_REGISTERS || entered {
-                continue;
-            }
-            let numbers = blocks.iter().map(|block| counters.number(self.first_word(*block)));
-            let Some(numbers) = numbers.collect::<Option<Vec<u32>>>() else {
-                continue;
-            };
-            let counts = blocks.iter().zip(numbers);
-            let counts = counts.map(|(block, number)| (*block, (self.w.word(), number)));
-            self.counting_loops.insert(head, counts.collect());
-        }
-    }
-
-    /// Whether a loop begins with this block whose blocks count in registers.
-    pub fn counts_in_registers(&self, block: usize) -> bool {
-        self.counting_loops.contains_key(&block)
-    }
-
-    /// The registers of the loop around a block, by its blocks, with the numbers of their counters.
-    fn registers_around(&self, block: usize) -> Option<&BTreeMap<usize, (String, u32)>> {
-        self.counting_loops.values().find(|counts| counts.contains_key(&block))
-    }
-
-    /// Before such a loop: nothing is counted yet.
-    pub fn begin_registers(&mut self, head: usize) {
-        for (register, _) in self.counting_loops.get(&head).cloned().unwrap_or_default().values() {
-            ptx!(self, "mov.b32 {register}, 0;");
-        }
-    }
-
-    /// Whether a way from one block to another leads out of such a loop.
-    pub fn leaves_registers(&self, from: usize, to: usize) -> bool {
-        let around = self.registers_around(from);
-        around.is_some_and(|counts| !counts.contains_key(&to))
-    }
-
-    /// Adds what the registers of the loop around a block have counted to its counters, where the lane leaves the loop, and
-    /// where it looks at the stop flag.
-    pub fn flush_registers(&mut self, block: usize) {
-        for (register, number) in self.registers_around(block).cloned().unwrap_or_default().values() {
-            ptx!(self, "red.shared.add.u32 [{BLOCK}+{}], {register};", FIRST + 4 * number);
-            ptx!(self, "mov.b32 {register}, 0;");
-        }
-    }
-
     /// Counts the block that is written.
     pub fn count_block(&mut self, block: usize) {
         let Some(counters) = &self.analysis.counters else {
             return;
         };
-        if let Some(counts) = self.registers_around(block) {
-            let register = counts[&block].0.clone();
-            return ptx!(self, "add.u32 {register}, {register}, 1;");
-        }
         let word = self.first_word(block);
         let (number, warps, first) = (counters.number(word), counters.warps, counters.words.len() as u32);
         self.add_to_count(word, number, offset_of!(Counts, by_word), "");

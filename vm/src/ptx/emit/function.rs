@@ -81,10 +81,9 @@ pub struct Compiler<'a> {
     pub begun_loops: BTreeSet<usize>,
     /// See [`Cfg::dead_ends`]; if lanes meet in the function.
     pub dead_ends: BTreeSet<usize>,
-    /// The blocks that mark where the thread is, because they come after loops.
+    /// The loops, by their heads, before which code marks where the thread is, and the blocks after them that mark it too.
+    pub marked_loops: BTreeSet<usize>,
     pub marked_blocks: BTreeSet<usize>,
-    /// The loops whose blocks count in registers, by their heads: these by block, with the numbers of their counters.
-    pub counting_loops: BTreeMap<usize, BTreeMap<usize, (String, u32)>>,
     /// Whether it may hold references to exceptions.
     pub roots: bool,
     /// See [`Cfg::numeric_blocks`].
@@ -280,8 +279,8 @@ impl<'a> Compiler<'a> {
             meetings: BTreeMap::new(),
             begun_loops: BTreeSet::new(),
             dead_ends: BTreeSet::new(),
+            marked_loops: BTreeSet::new(),
             marked_blocks: BTreeSet::new(),
-            counting_loops: BTreeMap::new(),
             numeric_blocks: BTreeSet::new(),
             block: 0,
             copy: 0,
@@ -299,7 +298,6 @@ impl<'a> Compiler<'a> {
         this.numeric_blocks = this.cfg.numeric_blocks();
         this.plan_meetings();
         this.plan_marks();
-        this.plan_counts();
         this.plan_schedule();
         this
     }
@@ -361,8 +359,6 @@ impl<'a> Compiler<'a> {
                 self.go(*block, *block + 1, next.as_deref());
             }
         }
-        // What follows is of no block, and so of no loop.
-        self.block = 0;
         self.write_meetings();
         self.write_exits();
     }
@@ -386,7 +382,6 @@ impl<'a> Compiler<'a> {
 
     /// Looks at the stop flag, and ends the lane if it is set: its thread stands at word `pc` of the program then.
     pub fn poll(&mut self, pc: u32) {
-        self.flush_registers(self.block);
         self.flush_counts();
         let passes = match self.unit.options {
             Options { meets: true, .. } => MEETING_PASSES,
@@ -462,7 +457,6 @@ impl<'a> Compiler<'a> {
         match kind {
             TrapKind::MemoryOutOfBounds => {
                 self.trap_used = true;
-                self.flush_registers(self.block);
                 ptx!(self, "mov.b32 %trap_pc, {};", node.pc - self.function.start);
                 ptx!(self, "bra TRAP_BOUNDS;");
             }
@@ -476,7 +470,6 @@ impl<'a> Compiler<'a> {
     /// A trap whose kind is a number or a register.
     pub fn trap(&mut self, node: &Node, kind: &str) {
         self.trap_used = true;
-        self.flush_registers(self.block);
         ptx!(self, "mov.b32 %trap_pc, {};", node.pc - self.function.start);
         ptx!(self, "mov.b32 %trap_kind, {kind};");
         ptx!(self, "bra TRAP;");

@@ -25,17 +25,13 @@ impl Compiler<'_> {
         }
     }
 
-    /// Whether something is due where a jump from `from` to `to` leaves a loop.
-    fn is_due(&self, from: usize, to: usize) -> bool {
-        self.due(from, to).is_some() || self.leaves_registers(from, to)
-    }
-
     /// The label of a jump that leaves a loop, where something is due.
-    fn leave(&mut self, from: usize, to: usize) -> String {
+    fn leave(&mut self, from: usize, to: usize, (unit, due): (i64, i32)) -> String {
         let label = self.w.new_label("LEAVE");
         let before = self.w.set_aside(true);
         self.w.label(&label);
-        self.go(from, to, None);
+        ptx!(self, "add.u32 %r{unit}, %r{unit}, {due};");
+        self.go_now(None, from, to, None);
         self.w.set_aside(before);
         label
     }
@@ -127,9 +123,6 @@ impl Compiler<'_> {
         if let Some((unit, due)) = self.due(from, to) {
             ptx!(self, "add.u32 %r{unit}, %r{unit}, {due};");
         }
-        if self.leaves_registers(from, to) {
-            self.flush_registers(from);
-        }
         self.go_now(None, from, to, next);
     }
 
@@ -148,8 +141,8 @@ impl Compiler<'_> {
     /// A jump to `to` if `predicate` holds (or does not); else control goes on after it.
     pub fn go_if(&mut self, from: usize, to: usize, predicate: &str, negated: bool) {
         let not = if negated { "!" } else { "" };
-        if self.is_due(from, to) {
-            let label = self.leave(from, to);
+        if let Some(due) = self.due(from, to) {
+            let label = self.leave(from, to, due);
             return ptx!(self, "@{not}{predicate} bra {label};");
         }
         if let Some(label) = self.target(None, from, to) {
@@ -162,8 +155,8 @@ impl Compiler<'_> {
 
     /// The label to which a jump table may lead for this jump: a stub that counts where it must.
     pub fn table_target(&mut self, from: usize, to: usize) -> String {
-        if self.is_due(from, to) {
-            return self.leave(from, to);
+        if let Some(due) = self.due(from, to) {
+            return self.leave(from, to, due);
         }
         if self.cfg.blocks[to].cold {
             let meeting = self.way_to_meeting(from, to, None);

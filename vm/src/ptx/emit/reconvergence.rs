@@ -55,7 +55,7 @@ pub struct Meeting {
 }
 
 /// Whether an instruction calls, be it a function of the runtime.
-pub fn calls(node: &Node) -> bool {
+fn calls(node: &Node) -> bool {
     let class = node.inst.op.info().class;
     is_call(node.inst.op) || matches!(class, Class::Aside | Class::Gpu | Class::Access)
 }
@@ -90,7 +90,7 @@ impl Compiler<'_> {
 
     /// Whether something is done before the loop that a block begins.
     fn has_way_in(&self, block: usize) -> bool {
-        self.meetings.contains_key(&block) || self.marks_before(block) || self.counts_in_registers(block)
+        self.meetings.contains_key(&block) || self.marks_before(block)
     }
 
     /// The label by which a block is entered from elsewhere than the loop that it begins.
@@ -110,7 +110,6 @@ impl Compiler<'_> {
         if self.marks_before(block) {
             self.mark(self.first_word(block));
         }
-        self.begin_registers(block);
         if let Some(meeting) = self.meetings.get(&block) {
             let mask = meeting.entered.clone();
             self.note_lanes(&mask);

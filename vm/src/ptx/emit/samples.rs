@@ -1,36 +1,39 @@
 //! Code that writes down where its thread is, of a run of which samples are taken: the host looks at that now and then, see
 //! `store/run/observer.rs`. For a lane this is a store, and it waits for nothing.
 //!
-//! Code marks where a function begins, a loop begins or has been left, a call has come back, and around instructions that
-//! take their time in the runtime. What the translator has put into one function is told apart by its loops.
+//! Code marks where a function begins, a call has come back, a loop without calls begins or has been left, and around
+//! instructions that take their time in the runtime. What the translator has put into one function is told apart by its
+//! loops.
 
 use std::collections::BTreeSet;
 use std::mem::offset_of;
 
-use crate::layout::{Context, MARK_CALLS, MARK_GROUP, Mark};
-use crate::ptx::analysis::cfg::{Node, ends_path};
+use crate::layout::{Context, MARK_CALLS, MARK_GROUP, MARK_PC};
+use crate::ptx::analysis::cfg::{Node, ends_path, is_call};
 use crate::ptx::emit::function::Compiler;
 use crate::ptx::writer::ptx;
 use crate::stands::long_kind;
 
 /// Bytes of the marks of a group's threads that lie side by side.
-const ROW: usize = MARK_GROUP * size_of::<Mark>();
+const ROW: usize = 4 * MARK_GROUP;
 
 const _: () = assert!(MARK_CALLS.is_power_of_two(), "the depth's low bits are a row");
 
 impl Compiler<'_> {
-    /// Whether code marks before this block, because a loop begins with it. Passes of the loop mark nothing.
+    /// Whether code marks before this block, because a loop begins with it. Its passes mark nothing.
     pub fn marks_before(&self, block: usize) -> bool {
-        let found = &self.cfg.blocks[block];
-        self.unit.options.samples && found.loop_head && !found.cold
+        self.marked_loops.contains(&block)
     }
 
-    /// Decides in which blocks code marks: those to which a way leads out of a loop.
+    /// Decides before which loops code marks, and in which blocks: those to which a way leads out of such a loop.
     pub fn plan_marks(&mut self) {
         if !self.unit.options.samples {
             return;
         }
-        let loops = self.cfg.reducible_loops();
+        let mut loops = self.cfg.reducible_loops();
+        let calls = |block: &usize| (self.cfg.block_nodes(*block).iter()).any(|node| is_call(node.inst.op));
+        loops.retain(|(_, blocks)| !blocks.iter().any(calls));
+        self.marked_loops = loops.iter().map(|(head, _)| *head).collect();
         for from in &self.cfg.order {
             for to in &self.cfg.blocks[*from].successors {
                 let leaves = |(_, blocks): &(usize, BTreeSet<usize>)| blocks.contains(from) && !blocks.contains(to);
@@ -66,11 +69,11 @@ impl Compiler<'_> {
         self.write_mark(&at, ROW, next);
     }
 
-    /// The host reads it at any time: it is one access of memory. Relaxed, as the host reads nothing else for it.
+    /// Relaxed: the host reads it at any time, and nothing else for it.
     fn write_mark(&mut self, at: &str, offset: usize, pc: u32) {
-        let (mark, pc) = (self.w.pair(), self.position(pc));
-        ptx!(self, "mov.b64 {mark}, {{{pc}, %depth}};");
-        ptx!(self, "st.relaxed.gpu.global.b64 [{at}+{offset}], {mark};");
+        let (mark, pc) = (self.w.word(), self.position(pc));
+        ptx!(self, "mad.lo.u32 {mark}, %depth, {}, {pc};", 1 << MARK_PC);
+        ptx!(self, "st.relaxed.gpu.global.b32 [{at}+{offset}], {mark};");
     }
 
     /// What the function reads of its context to mark.

@@ -15,10 +15,10 @@ use super::super::Store;
 use super::super::samples::{Programs, Stack};
 use super::vitals::words;
 use crate::device::{Device, DeviceResult};
-use crate::layout::{self, MARK_CALLS, MARK_GROUP, Mark, Ptr};
+use crate::layout::{self, MARK_CALLS, MARK_GROUP, MARK_PC, Ptr};
 
 /// Bytes of a group's marks.
-pub(in crate::store) const GROUP_BYTES: u64 = (MARK_GROUP * (1 + MARK_CALLS) * size_of::<Mark>()) as u64;
+pub(in crate::store) const GROUP_BYTES: u64 = 4 * (MARK_GROUP * (1 + MARK_CALLS)) as u64;
 
 /// Looks in a period if there are several groups, at most. Each sees one of them.
 const LOOKS: u64 = 8;
@@ -38,10 +38,12 @@ pub(in crate::store) struct Observer {
     looks: u64,
     /// Rows of open calls that are read: as many as were needed so far.
     rows: usize,
+    /// What was read, two marks in each word.
     read: Vec<u64>,
     calls: Calls,
     stack: Vec<u32>,
-    /// Nanoseconds of threads' time: by stack, and by innermost place where the stack is a mixture.
+    /// Nanoseconds of threads' time: by stack, and by innermost place where the stack is a mixture. A stack is a word for its
+    /// place, 1 if there are calls further out, and return addresses.
     found: HashMap<Box<[u32]>, u64>,
     mixed: BTreeMap<u32, u64>,
 }
@@ -72,14 +74,15 @@ impl Observer {
     /// Reads a group's marks, with as many rows as its threads' calls have.
     fn read(&mut self, device: &mut dyn Device, group: u64) -> DeviceResult<()> {
         loop {
-            self.read.resize((1 + self.rows) * MARK_GROUP, 0);
+            self.read.resize((1 + self.rows) * MARK_GROUP / 2, 0);
             words(
                 device,
                 self.host_memory,
                 self.marks + group * GROUP_BYTES,
                 &mut self.read,
             )?;
-            let deepest = self.read[..MARK_GROUP].iter().map(|mark| (mark >> 32) as usize).max();
+            let own = &bytemuck::cast_slice::<u64, u32>(&self.read)[..MARK_GROUP];
+            let deepest = own.iter().map(|mark| (mark >> MARK_PC) as usize).max();
             let needed = deepest.unwrap_or_default().min(MARK_CALLS);
             if needed <= self.rows {
                 return Ok(());
@@ -90,17 +93,21 @@ impl Observer {
 
     /// Counts so much time for a thread of the group that was read, if it is in compiled code.
     fn count(&mut self, thread: usize, time: u64) {
-        let (pc, depth) = halves(self.read[thread]);
+        let marks: &[u32] = bytemuck::cast_slice(&self.read);
+        let (pc, depth) = parts(marks[thread]);
         if pc == 0 {
             return;
         }
         self.stack.clear();
-        self.stack.extend([pc, depth]);
-        let mut inner = pc;
-        for open in (1..depth).rev().take(MARK_CALLS) {
-            // Further out are interpreted functions, or others have taken their rows.
-            let (call, at) = halves(self.read[MARK_GROUP * (1 + open as usize % MARK_CALLS) + thread]);
+        self.stack.extend([pc, 0]);
+        let (mut inner, mut open) = (pc, depth);
+        for _ in 0..MARK_CALLS {
+            open = open.wrapping_sub(1) & DEPTHS;
+            let row = MARK_GROUP * (1 + open as usize % MARK_CALLS);
+            let (call, at) = parts(marks.get(row + thread).copied().unwrap_or_default());
+            // Further out is no call, or an interpreted function.
             if at != open || call == 0 {
+                open = 1;
                 break;
             }
             if !self.calls.leads_to(call, inner) {
@@ -110,6 +117,7 @@ impl Observer {
             self.stack.push(call);
             inner = call - 1;
         }
+        self.stack[1] = u32::from(open != 1);
         match self.found.get_mut(&self.stack[..]) {
             Some(all) => *all += time,
             None => _ = self.found.insert(self.stack.as_slice().into(), time),
@@ -135,8 +143,8 @@ impl Observer {
             if !known.contains_key(pc) {
                 let alone = Stack {
                     pc: *pc,
-                    depth: 2,
                     calls: Vec::new(),
+                    more: true,
                 };
                 *all.entry(alone).or_default() += time;
             }
@@ -146,17 +154,20 @@ impl Observer {
             let share = u128::from(mixed) * u128::from(time) / u128::from(known[&stack[0]].max(1));
             let stack = Stack {
                 pc: stack[0],
-                depth: stack[1],
                 calls: stack[2..].to_vec(),
+                more: stack[1] != 0,
             };
             *all.entry(stack).or_default() += time + share as u64;
         }
     }
 }
 
+/// What of a depth is in a mark.
+const DEPTHS: u32 = u32::MAX >> MARK_PC;
+
 /// A mark's place and depth.
-fn halves(mark: u64) -> (u32, u32) {
-    (mark as u32, (mark >> 32) as u32)
+fn parts(mark: u32) -> (u32, u32) {
+    (mark & ((1 << MARK_PC) - 1), mark >> MARK_PC)
 }
 
 /// Where calls lead, by words of a store's code.
@@ -203,6 +214,10 @@ impl Store {
         let (false, Some(host_memory)) = (record.marks == 0, host_memory) else {
             return Ok(None);
         };
+        if self.code.len / 8 > 1 << MARK_PC {
+            tracing::warn!("the program is too large for samples of compiled code");
+            return Ok(None);
+        }
         let mut calls = Calls::default();
         for (start, program) in Programs::of(self).iter() {
             calls.add(start, program);
@@ -251,18 +266,19 @@ mod tests {
         }
     }
 
-    fn mark(pc: u32, depth: u32) -> u64 {
-        u64::from(depth) << 32 | u64::from(pc)
+    fn mark(pc: u32, depth: u32) -> u32 {
+        depth << MARK_PC | pc
     }
 
     /// The marks of a group whose thread 3 has these: its own, and those of its calls by their depths.
-    fn group(own: u64, calls: &[(u32, u32)]) -> Vec<u64> {
-        let mut marks = vec![0; MARK_GROUP * (1 + MARK_CALLS)];
+    fn group(own: u32, calls: &[(u32, u32)]) -> Vec<u64> {
+        let mut words = vec![0; MARK_GROUP * (1 + MARK_CALLS) / 2];
+        let marks: &mut [u32] = bytemuck::cast_slice_mut(&mut words);
         marks[3] = own;
         for (depth, call) in calls {
             marks[MARK_GROUP * (1 + *depth as usize % MARK_CALLS) + 3] = mark(*call, *depth);
         }
-        marks
+        words
     }
 
     #[test]
@@ -270,11 +286,21 @@ mod tests {
         let mut observer = observer(Calls::default());
         observer.read = group(mark(70, 3), &[(1, 11), (2, 22), (3, 33)]);
         (0..MARK_GROUP).for_each(|thread| observer.count(thread, 5));
-        assert_eq!(observer.found, HashMap::from([([70, 3, 22, 11].into(), 5)]));
+        assert_eq!(observer.found, HashMap::from([([70, 0, 22, 11].into(), 5)]));
         // The row of a call further in, which has been open before.
         observer.read = group(mark(70, 3), &[(34, 22), (1, 11)]);
         observer.count(3, 5);
-        assert_eq!(observer.found[&[70, 3][..]], 5);
+        assert_eq!(observer.found[&[70, 0][..]], 5);
+    }
+
+    #[test]
+    fn of_deep_recursion_the_innermost_calls_are_told() {
+        let mut observer = observer(Calls::default());
+        let calls: Vec<_> = (500..540).map(|depth| (depth & DEPTHS, 22)).collect();
+        observer.read = group(mark(70, 540 & DEPTHS), &calls);
+        observer.count(3, 5);
+        let (stack, _) = observer.found.iter().next().expect("a stack");
+        assert_eq!((stack.len(), stack[1]), (2 + MARK_CALLS, 1));
     }
 
     #[test]
@@ -291,8 +317,8 @@ mod tests {
         observer.add_to(&mut all);
         let stack = Stack {
             pc: 70,
-            depth: 2,
             calls: vec![22],
+            more: false,
         };
         assert_eq!(all, BTreeMap::from([(stack, 40)]));
     }

@@ -8,6 +8,7 @@ use bytemuck::Zeroable;
 
 use super::super::Store;
 use super::super::requests::RequestSession;
+use super::count_watch::CountWatch;
 use super::sample_watch::SampleWatch;
 use super::{Observer, RunOptions, Sink, Stream};
 use crate::device::{Device, DeviceResult};
@@ -49,6 +50,8 @@ pub struct Vitals {
     pub functions: Vec<(String, u64)>,
     /// All samples of which these are some.
     pub samples: u64,
+    /// If they are counted: operations that it has executed, as far as lanes have told.
+    pub operations: Option<u64>,
 }
 
 /// Threads by what they do.
@@ -91,6 +94,7 @@ pub(super) struct Watch {
     /// Those of the threads, where a look at them is sound.
     threads: Option<(Ptr, u32)>,
     samples: Option<SampleWatch>,
+    counts: Option<CountWatch>,
     /// Whether device memory is the host's own, so that a copy would race with lanes.
     host_memory: bool,
 }
@@ -153,6 +157,9 @@ impl Watch {
         }
         if let Some(samples) = &mut self.samples {
             (self.vitals.functions, self.vitals.samples) = samples.functions(device, observer)?;
+        }
+        if let Some(counts) = &mut self.counts {
+            self.vitals.operations = Some(counts.operations(device)?);
         }
         Ok(())
     }
@@ -242,7 +249,7 @@ impl Store {
         options: &RunOptions,
         lanes: u32,
         serving: Option<&RequestSession>,
-        samples: Option<SampleWatch>,
+        (samples, counts): (Option<SampleWatch>, Option<CountWatch>),
         sink: &dyn Sink,
     ) -> Option<Watch> {
         let every = sink.vitals_every()?;
@@ -265,6 +272,7 @@ impl Store {
             threads: (!host_memory && spawner == 0 && options.threads <= MOST_THREADS)
                 .then_some((self.run.threads.ptr, options.threads)),
             samples,
+            counts,
             host_memory,
         })
     }

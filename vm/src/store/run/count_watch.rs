@@ -1,0 +1,69 @@
+//! Looks at counts of blocks while a run goes on: how many operations it has executed.
+
+use super::super::Store;
+use super::vitals::words;
+use crate::device::{Device, DeviceResult};
+use crate::layout;
+use crate::ptx::code;
+
+/// Bytes of counts that are read at most: more would hold the bus for long.
+const MOST: u64 = 16 << 20;
+
+/// Where a run's counts are, and what they stand for.
+pub(super) struct CountWatch {
+    record: layout::Counts,
+    /// Whether device memory is the host's own, so that a copy would race with lanes.
+    host_memory: bool,
+    /// Words of the store's code where basic blocks begin, each with its operations.
+    blocks: Vec<(u32, u64)>,
+    counts: Vec<u64>,
+}
+
+impl CountWatch {
+    /// Operations so far. Compiled code tells of some later: its lanes empty their counters now and then.
+    pub(super) fn operations(&mut self, device: &mut dyn Device) -> DeviceResult<u64> {
+        words(device, self.host_memory, self.record.by_word, &mut self.counts)?;
+        let copies = self.counts.chunks(self.record.words as usize);
+        let of_copy = |counts: &[u64]| -> u64 {
+            let blocks = self.blocks.iter();
+            blocks.map(|(word, each)| counts[*word as usize] * each).sum()
+        };
+        Ok(copies.map(of_copy).sum())
+    }
+}
+
+impl Store {
+    /// What looks at the counts of the run that is about to begin; `None` if it counts nothing, or too much to be read
+    /// meanwhile.
+    pub(super) fn count_watch(&mut self) -> Option<CountWatch> {
+        let record = self.counting.record_in_use()?;
+        let all = u64::from(record.words) * u64::from(record.copies);
+        let host_memory = self.host_memory_meanwhile().filter(|_| 8 * all <= MOST)?;
+        let programs: Vec<_> = self
+            .instance_infos
+            .iter()
+            .map(|info| (info.code_start, info.program.clone()))
+            .collect();
+        let mut blocks: Vec<(u32, u64)> = Vec::new();
+        for (start, program) in programs {
+            let starts = self.blocks(&program);
+            for (function, starts) in program.meta.functions.iter().zip(&starts.starts) {
+                let mut starts = starts.iter().peekable();
+                for (word, _) in code(&program, function) {
+                    if starts.next_if(|start| **start == word).is_some() {
+                        blocks.push((start + word, 0));
+                    }
+                    if let Some((_, operations)) = blocks.last_mut() {
+                        *operations += 1;
+                    }
+                }
+            }
+        }
+        Some(CountWatch {
+            record,
+            host_memory,
+            blocks,
+            counts: vec![0; all as usize],
+        })
+    }
+}

@@ -283,7 +283,7 @@ fn long_instructions(engine: &str) -> Tested {
         for (kind, function) in [("[heap]", "allocates"), ("[bulk memory]", "copies")] {
             let own = found.own.get(kind).copied().unwrap_or_default();
             let around = found.total.get(function).copied().unwrap_or_default();
-            if own < 0.05 * found.samples || around < own {
+            if own < 0.03 * found.samples || around < own {
                 return Err(format!("{kind} has {own} of {} samples, {function} {around}", found.samples).into());
             }
         }

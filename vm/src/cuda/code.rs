@@ -99,9 +99,12 @@ const FULL_WARP: u32 = 32;
 /// each has the registers that the interpreter needs.
 const DEEP_CALLS_TO: u32 = 1024;
 
-/// Words that are compiled of a function as one. Of the PTX of so many ptxas makes machine code in a few seconds; the time
-/// for one function grows about as its third power.
-pub const REGION_WORDS: u32 = 4000;
+/// Words that are compiled of a function as one, for less than a warp of threads and for more. Of the PTX of so many ptxas
+/// makes machine code in a few seconds; the time for one function grows about as its third power. Regions part the lanes of a
+/// warp: `markdown` of `bench/ordinary`, whose two largest functions have 5,443 and 4,737 words, takes 2,911 ms in regions
+/// and 1,995 without (one H200).
+const REGION_WORDS: u32 = 4000;
+const REGION_WORDS_OF_WARPS: u32 = 6000;
 
 /// What the code of a program depends on besides the program and its runs.
 #[derive(Clone, Copy, Debug, Default)]
@@ -150,7 +153,10 @@ pub fn options(program: &Program, threads: u32, call_depth: u32, tuning: Tuning,
         single_lane: threads == 1,
         processes: around.processes,
         line_info: tuning.line_info,
-        region_words: tuning.region_words.unwrap_or(REGION_WORDS),
+        region_words: tuning.region_words.unwrap_or(match threads < FULL_WARP {
+            true => REGION_WORDS,
+            false => REGION_WORDS_OF_WARPS,
+        }),
         ..Options::default()
     }
 }

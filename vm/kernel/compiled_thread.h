@@ -99,30 +99,30 @@ GPU_RUN_NOINLINE void end(Context &context, EndKind kind, u32 value, u32 pc, u32
 }
 
 // Of a run of which samples are taken, code writes down where it is as it goes, and the host looks: that costs the lane a
-// store. Each mark that the host finds was true at some time; that of the innermost function and those of its callers may be
-// of different times.
+// store. Each mark that the host finds was true at some time, but those of a thread's frames may be of different times.
 //
+// Whether the thread is in compiled code. Relaxed: the host orders nothing by it.
+GPU_RUN_INLINE void mark_compiled(const Context &context, bool is) {
+  if (context.marks) store_relaxed_device(context.marks, (u32)is);
+}
+
 // Prepares the marks of a thread that begins.
 GPU_RUN_INLINE void begin_samples(Context &context) {
   const Launch &launch = *context.launch;
-  context.mark = nullptr;
+  context.marks = nullptr;
   if (!launch.samples) return;
   const Samples &samples = *launch.samples;
   samples::begin_turn(launch, context.id);
   if (!samples.marks) return;
   const u32 place = context.id % samples.mark_threads;
   const u64 group = place / MARK_GROUP;
-  context.mark = samples.marks + group * (MARK_GROUP * (1 + MARK_CALLS)) + place % MARK_GROUP;
-}
-
-// The thread is in no compiled code until that marks where it is. Relaxed: the host reads nothing else for it.
-GPU_RUN_INLINE void unmark(const Context &context) {
-  if (context.mark) store_relaxed_device(context.mark, 0u);
+  context.marks = samples.marks + group * (MARK_GROUP * (1 + MARK_FRAMES)) + place % MARK_GROUP;
+  mark_compiled(context, true);
 }
 
 // The same of one that ends.
 GPU_RUN_INLINE void end_samples(const Context &context) {
-  unmark(context);
+  mark_compiled(context, false);
   context.launch->samples->threads[context.id].state = THREAD_Ended;
 }
 

@@ -304,13 +304,14 @@ struct Sample {
   u32 pad;
   u32 calls[SAMPLE_CALLS];
 };
-// Where a thread is in compiled code, for the host, which looks now and then: a mark is a word of the store's code, and above
-// its MARK_PC bits the depth there as far as it fits. 0: the thread is in no compiled code. After the row of these marks come
-// rows of the same for open calls, with their return addresses: that of depth d in row 1 + d % MARK_CALLS. The threads of a
-// group lie side by side in each row.
+// Where a thread is in compiled code, for the host, which looks now and then: whether it is there at all, and in row
+// 1 + d % MARK_FRAMES a mark of its frame at depth d. A mark is a word of the store's code: where the frame is, or where it
+// goes on after a call that it makes. Above its MARK_PC bits are those of the depth that fit, and MARK_CALLS in a call. The
+// threads of a group lie side by side in each row.
 constexpr u32 MARK_PC = 23;
+constexpr u32 MARK_CALLS = 1u << 31;
 constexpr u32 MARK_GROUP = 128;
-constexpr u32 MARK_CALLS = 32;
+constexpr u32 MARK_FRAMES = 32;
 // Of a thread, by its id.
 struct SampledThread {
   u64 left;  // when it left its lane to wait, on the device's clock
@@ -330,7 +331,7 @@ struct Samples {
   mutable u32 lost;  // samples for which there was no group left
   u32 tick;  // periods since the run began, by the host's clock, where a look at the lane's time is dear
   u32 weight;  // for how many a sample counts: of many lanes each has fewer
-  u32 *marks;  // of threads in compiled code, by groups; null: the run has none
+  u32 *marks;  // of compiled code, by groups of threads; null: the run has none
   u32 mark_threads;  // of which there are marks, a multiple of MARK_GROUP: threads with higher ids share them
   u32 pad;
 };

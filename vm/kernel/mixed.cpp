@@ -182,9 +182,10 @@ GPU_RUN_NOINLINE u32 run_native(const Launch &launch, Thread &thread, const Nati
   // Compiled code looks at the context's. An interpreted function may have set the thread's.
   context.stack_limit = thread.stack_limit;
   const u64 began = launch.samples ? lane_time() : 0;
+  if (launch.samples) mark_compiled(context, true);
   const u32 thrown = ((u32(*)(Context *, u32))native.code)(&context, caller.depth + 1);
   if (launch.samples) {
-    unmark(context);
+    mark_compiled(context, false);
     launch.samples->threads[context.id].last += lane_time() - began;
   }
   begin_interpreter(launch);
@@ -286,7 +287,7 @@ GPU_RUN_NOINLINE u32 run_nested(Context &context, u32 depth, const Registers &re
   u32 idle = 0;
   if (launch.samples) {
     // What has passed in compiled code is no time of the interpreter's.
-    unmark(context);
+    mark_compiled(context, false);
     launch.samples->threads[context.id].last = lane_time();
   }
   // One that was parked may wait.
@@ -300,6 +301,7 @@ GPU_RUN_NOINLINE u32 run_nested(Context &context, u32 depth, const Registers &re
     wait_nested(context, idle);
   }
   const u32 ended = context.nested;
+  if (launch.samples) mark_compiled(context, true);
   context.stack_limit = thread.stack_limit;
   thread.native = outer;
   context.nested = outer_nested;

@@ -60,10 +60,12 @@ constants! { CONSTANTS:
     STANDS: usize = 256;
     /// The same of a sample of a thread.
     SAMPLE_CALLS: usize = 60;
-    /// Bits of a mark that tell a word; threads whose marks lie side by side, and open calls of which there are some.
+    /// Bits of a mark that tell a word, and the one that tells a call; threads whose marks lie side by side, and frames of
+    /// which there are some.
     MARK_PC: u32 = 23;
+    MARK_CALLS: u32 = 1 << 31;
     MARK_GROUP: usize = 128;
-    MARK_CALLS: usize = 32;
+    MARK_FRAMES: usize = 32;
     /// Units of the innermost frame that the record of an end keeps.
     END_UNITS: usize = 32;
     /// Words of items that a thread gathers of a debug message.
@@ -618,7 +620,7 @@ twins! { TWINS:
         meets: u32,
         looks: u32,
         pad: u32,
-        mark: Ptr,
+        marks: Ptr,
         instance: Ptr,
         memory: Ptr,
         base: Ptr,

@@ -368,7 +368,7 @@ impl Compiler<'_> {
         // Where a trap of the callee finds this call. Where an exception is caught the budget is read from there.
         let note_call = |this: &mut Self| {
             this.note_return(&call, node.next);
-            this.mark_call(node.next);
+            this.mark_call(node);
             if polls || status {
                 this.keep_budget();
             }
@@ -392,9 +392,6 @@ impl Compiler<'_> {
         self.w.out().push_str("\t}\n");
         self.end_call(&call);
         self.meet_callers(callers);
-        if self.unit.options.samples {
-            self.mark(node.next);
-        }
         let own = self.w.new_label("CALLED");
         let done = done.unwrap_or(&own);
         if status {
@@ -404,6 +401,7 @@ impl Compiler<'_> {
             self.unusual(Some(node), ty, base, &code, &unusual, &format!("{done}_AFTER"));
             self.w.label(&format!("{done}_AFTER"));
         }
+        self.mark_return(node);
         self.put_back();
         if polls || status {
             self.take_budget();

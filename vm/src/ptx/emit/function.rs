@@ -306,8 +306,8 @@ impl<'a> Compiler<'a> {
     pub fn body(&mut self) {
         self.begin_frame();
         let in_regions = self.region().is_some();
-        if self.unit.options.samples && !in_regions {
-            self.mark(self.function.start + 1);
+        if !in_regions {
+            self.mark_begin();
         }
         let order = self.emission_order();
         // Verified code does not run over its end.
@@ -581,8 +581,8 @@ impl<'a> Compiler<'a> {
             let (space, at) = Own::Base.place(self.unit, self.layout, "%local");
             _ = writeln!(out, "\tld.{space}.b64 %base, [{at}];");
         }
-        if used("%mark") {
-            out += &Self::load_mark();
+        if used("%here") {
+            out += &self.load_marks();
         }
         if used("%globals") {
             _ = writeln!(
@@ -603,10 +603,10 @@ impl<'a> Compiler<'a> {
 
     /// Puts declarations, `prologue` and all that was written together.
     pub fn finish(&mut self, prologue: &str, out: &mut String) {
-        out.push_str("\t.reg .b64 %ctx, %local, %base, %size_at, %globals, %mark;\n");
+        out.push_str("\t.reg .b64 %ctx, %local, %base, %size_at, %globals, %row;\n");
         self.finish_exits(out);
         self.finish_region();
-        out.push_str("\t.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;\n");
+        out.push_str("\t.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind, %here, %first;\n");
         _ = writeln!(out, "\t.reg .b32 %r<{0}>;\n\t.reg .b64 %d<{0}>;", self.registers);
         if self.stop_used {
             let before = self.w.set_aside(true);

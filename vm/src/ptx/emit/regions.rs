@@ -206,8 +206,8 @@ impl<'a> Compiler<'a> {
             self.w.label(&label);
             let slots = place.units.iter().copied();
             self.take_units(slots.filter_map(|unit| Some((regions.slot(unit.0)?, unit))));
-            if place.block == 0 && self.unit.options.samples {
-                self.mark(self.function.start + 1);
+            if place.block == 0 {
+                self.mark_begin();
             }
             if self.cfg.blocks[place.block].cold {
                 self.exits.note(place.block);

@@ -1,23 +1,29 @@
 //! Code that writes down where its thread is, of a run of which samples are taken: the host looks at that now and then, see
 //! `store/run/observer.rs`. For a lane this is a store, and it waits for nothing.
 //!
-//! Code marks where a function begins, a call has come back, a loop without calls begins or has been left, and around
-//! instructions that take their time in the runtime. What the translator has put into one function is told apart by its
+//! A frame has one mark, which is where it is. It says so before a call and after it, before a loop without calls and after
+//! it, and around instructions that take their time in the runtime. Where a function begins is told by the mark of the call
+//! that leads to it, unless that may lead to several. So what the translator has put into one function is told apart by its
 //! loops.
 
 use std::collections::BTreeSet;
+use std::fmt::Write;
 use std::mem::offset_of;
 
-use crate::layout::{Context, MARK_CALLS, MARK_GROUP, MARK_PC};
+use crate::layout::{Context, MARK_CALLS, MARK_FRAMES, MARK_GROUP, MARK_PC};
 use crate::ptx::analysis::cfg::{Node, ends_path, is_call};
-use crate::ptx::emit::function::Compiler;
+use crate::ptx::emit::function::{Compiler, Role};
 use crate::ptx::writer::ptx;
 use crate::stands::long_kind;
 
 /// Bytes of the marks of a group's threads that lie side by side.
 const ROW: usize = 4 * MARK_GROUP;
+/// What of a depth is in a mark.
+const DEPTHS: u32 = (MARK_CALLS >> MARK_PC) - 1;
+/// Instructions after a call of which it is not marked that it has come back, if another call follows them.
+const FEW: usize = 6;
 
-const _: () = assert!(MARK_CALLS.is_power_of_two(), "the depth's low bits are a row");
+const _: () = assert!(MARK_FRAMES.is_power_of_two(), "the depth's low bits are a row");
 
 impl Compiler<'_> {
     /// Whether code marks before this block, because a loop begins with it. Its passes mark nothing.
@@ -46,6 +52,15 @@ impl Compiler<'_> {
         }
     }
 
+    /// Marks that the function begins, if a call does not tell which one it leads to.
+    pub fn mark_begin(&mut self) {
+        let first = self.unit.entries.contains(&self.index) || self.analysis.thread_start == Some(self.index);
+        let told = !first && !self.facts.pointed && !self.facts.tail_called && !matches!(self.role, Role::Kernel);
+        if self.unit.options.samples && !told {
+            self.mark(self.function.start + 1);
+        }
+    }
+
     /// Marks a block that is begun, if it is one of those.
     pub fn mark_block(&mut self, block: usize) {
         if self.marked_blocks.contains(&block) {
@@ -53,32 +68,47 @@ impl Compiler<'_> {
         }
     }
 
-    /// The thread is at word `pc` of the program from now on.
+    /// The frame is at word `pc` of the program from now on.
     pub fn mark(&mut self, pc: u32) {
-        self.write_mark("%mark", 0, pc);
+        self.write_mark(pc - self.function.start);
     }
 
-    /// The thread makes a call whose return address is the word `next`.
-    pub fn mark_call(&mut self, next: u32) {
-        if !self.unit.options.samples {
-            return;
+    /// The frame makes a call.
+    pub fn mark_call(&mut self, node: &Node) {
+        if self.unit.options.samples {
+            self.write_mark(node.next - self.function.start | MARK_CALLS);
         }
-        let (row, at) = (self.w.word(), self.w.pair());
-        ptx!(self, "and.b32 {row}, %depth, {};", MARK_CALLS - 1);
-        ptx!(self, "mad.wide.u32 {at}, {row}, {ROW}, %mark;");
-        self.write_mark(&at, ROW, next);
     }
 
-    /// Relaxed: the host reads it at any time, and nothing else for it.
-    fn write_mark(&mut self, at: &str, offset: usize, pc: u32) {
-        let (mark, pc) = (self.w.word(), self.position(pc));
-        ptx!(self, "mad.lo.u32 {mark}, %depth, {}, {pc};", 1 << MARK_PC);
-        ptx!(self, "st.relaxed.gpu.global.b32 [{at}+{offset}], {mark};");
+    /// It has come back.
+    pub fn mark_return(&mut self, node: &Node) {
+        let nodes = self.cfg.block_nodes(self.block);
+        let after = nodes.iter().skip_while(|other| other.pc <= node.pc).take(FEW);
+        let again = after.map(|node| node.inst.op).any(is_call);
+        if self.unit.options.samples && !again {
+            self.mark(node.next);
+        }
     }
 
-    /// What the function reads of its context to mark.
-    pub fn load_mark() -> String {
-        format!("\tld.local.b64 %mark, [%local+{}];\n", offset_of!(Context, mark))
+    /// Relaxed: the host reads it at any time, and orders nothing by it.
+    fn write_mark(&mut self, word: u32) {
+        let mark = self.w.word();
+        ptx!(self, "add.u32 {mark}, %here, {word};");
+        ptx!(self, "st.relaxed.gpu.global.b32 [%row+{ROW}], {mark};");
+    }
+
+    /// What the function makes of its context to mark: where its frame's marks go, and that of its first word.
+    pub fn load_marks(&self) -> String {
+        let mut out = String::new();
+        let start = (self.index - self.analysis.imported) as usize;
+        _ = writeln!(out, "\tld.local.b64 %row, [%local+{}];", offset_of!(Context, marks));
+        _ = writeln!(out, "\tand.b32 %here, %depth, {};", MARK_FRAMES - 1);
+        _ = writeln!(out, "\tmad.wide.u32 %row, %here, {ROW}, %row;");
+        let load = self.layout.load_start(&self.unit.prefix, "%first", start as u32);
+        _ = writeln!(out, "\t{load}");
+        _ = writeln!(out, "\tand.b32 %here, %depth, {DEPTHS};");
+        _ = writeln!(out, "\tmad.lo.u32 %here, %here, {}, %first;", 1 << MARK_PC);
+        out
     }
 
     /// Writes an instruction, between marks if it takes its time in the runtime.

@@ -1,11 +1,12 @@
 //! Looks where threads are in compiled code while a run goes on: each look is a sample of some of them.
 //!
-//! Code writes marks (`ptx/emit/samples.rs`). A mark is true at some time, but those of a thread's callers may be of another
-//! time than that of its innermost function, because the thread goes on while they are read. A stack with a call that does not
-//! lead to the function after it is such a mixture. Of that the innermost place alone is counted, and in the end it gets the
-//! callers that it has in the other samples.
+//! Code writes a mark for each frame (`ptx/emit/samples.rs`). The frames of a thread are those whose marks tell of a call, one
+//! after the other from the outermost, and the one that is called last. A function that has written no mark since it was
+//! called is told by the call, and what stands in the place of its mark is of another one. Marks are true at some time, but
+//! those of a thread's frames may be of different times, because the thread goes on while they are read. So a call counts
+//! only if it leads to the function after it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
 use gpu_run_bytecode::code::instructions;
@@ -15,16 +16,19 @@ use super::super::Store;
 use super::super::samples::{Programs, Stack};
 use super::vitals::words;
 use crate::device::{Device, DeviceResult};
-use crate::layout::{self, MARK_CALLS, MARK_GROUP, MARK_PC, Ptr};
+use crate::layout::{self, MARK_CALLS, MARK_FRAMES, MARK_GROUP, MARK_PC, Ptr};
 
 /// Bytes of a group's marks.
-pub(in crate::store) const GROUP_BYTES: u64 = 4 * (MARK_GROUP * (1 + MARK_CALLS)) as u64;
+pub(in crate::store) const GROUP_BYTES: u64 = 4 * (MARK_GROUP * (1 + MARK_FRAMES)) as u64;
 
 /// Looks in a period if there are several groups, at most. Each sees one of them.
 const LOOKS: u64 = 8;
 /// The time between two looks, at least; and a look's share of the time, one part in so many at most.
 const SHORTEST: Duration = Duration::from_micros(50);
 const SHARE: u32 = 4;
+
+/// What of a depth is in a mark.
+const DEPTHS: u32 = (MARK_CALLS >> MARK_PC) - 1;
 
 /// Looks at the marks of a run.
 pub(in crate::store) struct Observer {
@@ -36,16 +40,14 @@ pub(in crate::store) struct Observer {
     next: Instant,
     last: Instant,
     looks: u64,
-    /// Rows of open calls that are read: as many as were needed so far.
+    /// Rows of frames that are read: as many as were needed so far.
     rows: usize,
     /// What was read, two marks in each word.
     read: Vec<u64>,
     calls: Calls,
     stack: Vec<u32>,
-    /// Nanoseconds of threads' time: by stack, and by innermost place where the stack is a mixture. A stack is a word for its
-    /// place, 1 if there are calls further out, and return addresses.
+    /// Nanoseconds of threads' time by stack: a word for its place, 1 if there are calls further out, and return addresses.
     found: HashMap<Box<[u32]>, u64>,
-    mixed: BTreeMap<u32, u64>,
 }
 
 impl Observer {
@@ -71,7 +73,7 @@ impl Observer {
         self.next = Instant::now() + self.every.max(begin.elapsed() * SHARE);
     }
 
-    /// Reads a group's marks, with as many rows as its threads' calls have.
+    /// Reads a group's marks, with as many rows as its threads have frames.
     fn read(&mut self, device: &mut dyn Device, group: u64) -> DeviceResult<()> {
         loop {
             self.read.resize((1 + self.rows) * MARK_GROUP / 2, 0);
@@ -81,43 +83,55 @@ impl Observer {
                 self.marks + group * GROUP_BYTES,
                 &mut self.read,
             )?;
-            let own = &bytemuck::cast_slice::<u64, u32>(&self.read)[..MARK_GROUP];
-            let deepest = own.iter().map(|mark| (mark >> MARK_PC) as usize).max();
-            let needed = deepest.unwrap_or_default().min(MARK_CALLS);
-            if needed <= self.rows {
+            let last = &bytemuck::cast_slice::<u64, u32>(&self.read)[self.rows * MARK_GROUP..];
+            if self.rows == MARK_FRAMES || last.iter().all(|mark| *mark == 0) {
                 return Ok(());
             }
-            self.rows = needed;
+            self.rows = (2 * self.rows).min(MARK_FRAMES);
         }
     }
 
     /// Counts so much time for a thread of the group that was read, if it is in compiled code.
     fn count(&mut self, thread: usize, time: u64) {
         let marks: &[u32] = bytemuck::cast_slice(&self.read);
-        let (pc, depth) = parts(marks[thread]);
-        if pc == 0 {
+        if marks[thread] == 0 {
             return;
         }
+        let row = |depth: u32| MARK_GROUP * (1 + depth as usize % MARK_FRAMES);
+        let frame = |depth: u32| {
+            let mark = marks.get(row(depth) + thread).copied().unwrap_or_default();
+            let mark = Mark::of(mark).filter(|mark| mark.depth == depth & DEPTHS);
+            mark.filter(|mark| mark.pc != 0)
+        };
+        // Of deep recursion only the innermost frames have rows.
+        let outermost = match frame(1) {
+            Some(_) => 1,
+            None => match innermost_run(&frame) {
+                Some(depth) => depth,
+                None => return,
+            },
+        };
         self.stack.clear();
-        self.stack.extend([pc, 0]);
-        let (mut inner, mut open) = (pc, depth);
-        for _ in 0..MARK_CALLS {
-            open = open.wrapping_sub(1) & DEPTHS;
-            let row = MARK_GROUP * (1 + open as usize % MARK_CALLS);
-            let (call, at) = parts(marks.get(row + thread).copied().unwrap_or_default());
-            // Further out is no call, or an interpreted function.
-            if at != open || call == 0 {
-                open = 1;
+        self.stack.extend([0, u32::from(outermost > 1)]);
+        let (mut place, mut callee) = (0, None);
+        for depth in (outermost..).take(MARK_FRAMES) {
+            let found = frame(depth).filter(|mark| self.calls.may_be_in(callee, mark.pc));
+            place = match (found, callee) {
+                (Some(mark), _) => mark.pc,
+                // It has marked nothing yet.
+                (None, Some((start, _))) => start + 1,
+                (None, None) => place,
+            };
+            let Some(call) = found.filter(|mark| mark.calls) else {
                 break;
-            }
-            if !self.calls.leads_to(call, inner) {
-                *self.mixed.entry(pc).or_default() += time;
-                return;
-            }
-            self.stack.push(call);
-            inner = call - 1;
+            };
+            self.stack.push(call.pc);
+            callee = self.calls.targets.get(&call.pc).copied();
+            // Where it is not known where the call leads, and the callee has marked nothing.
+            place = call.pc - 1;
         }
-        self.stack[1] = u32::from(open != 1);
+        self.stack[0] = place;
+        self.stack[2..].reverse();
         match self.found.get_mut(&self.stack[..]) {
             Some(all) => *all += time,
             None => _ = self.found.insert(self.stack.as_slice().into(), time),
@@ -126,7 +140,7 @@ impl Observer {
 
     /// Nanoseconds so far by innermost place.
     pub(super) fn places(&self) -> BTreeMap<u32, u64> {
-        let mut places = self.mixed.clone();
+        let mut places = BTreeMap::new();
         for (stack, time) in &self.found {
             *places.entry(stack[0]).or_default() += time;
         }
@@ -135,71 +149,88 @@ impl Observer {
 
     /// Adds the nanoseconds of all stacks to those of the runs before.
     pub(in crate::store) fn add_to(self, all: &mut BTreeMap<Stack, u64>) {
-        let mut known: BTreeMap<u32, u64> = BTreeMap::new();
-        for (stack, time) in &self.found {
-            *known.entry(stack[0]).or_default() += time;
-        }
-        for (pc, time) in &self.mixed {
-            if !known.contains_key(pc) {
-                let alone = Stack {
-                    pc: *pc,
-                    calls: Vec::new(),
-                    more: true,
-                };
-                *all.entry(alone).or_default() += time;
-            }
-        }
         for (stack, time) in self.found {
-            let mixed = self.mixed.get(&stack[0]).copied().unwrap_or_default();
-            let share = u128::from(mixed) * u128::from(time) / u128::from(known[&stack[0]].max(1));
             let stack = Stack {
                 pc: stack[0],
                 calls: stack[2..].to_vec(),
                 more: stack[1] != 0,
             };
-            *all.entry(stack).or_default() += time + share as u64;
+            *all.entry(stack).or_default() += time;
         }
     }
 }
 
-/// What of a depth is in a mark.
-const DEPTHS: u32 = u32::MAX >> MARK_PC;
+/// What a frame has marked.
+#[derive(Clone, Copy)]
+struct Mark {
+    pc: u32,
+    depth: u32,
+    calls: bool,
+}
 
-/// A mark's place and depth.
-fn parts(mark: u32) -> (u32, u32) {
-    (mark & ((1 << MARK_PC) - 1), mark >> MARK_PC)
+impl Mark {
+    fn of(mark: u32) -> Option<Mark> {
+        (mark != 0).then_some(Mark {
+            pc: mark & ((1 << MARK_PC) - 1),
+            depth: mark >> MARK_PC & DEPTHS,
+            calls: mark & MARK_CALLS != 0,
+        })
+    }
+}
+
+/// The depth, as far as it is in marks, of the outermost of the frames that make calls one after the other up to the
+/// innermost one.
+fn innermost_run(frame: &impl Fn(u32) -> Option<Mark>) -> Option<u32> {
+    let calls = |depth: u32| frame(depth).is_some_and(|mark| mark.calls);
+    let last = (0..=DEPTHS).find(|depth| calls(*depth) && !calls(depth + 1))?;
+    let frames = (0..MARK_FRAMES as u32).take_while(|further| calls(last.wrapping_sub(*further) & DEPTHS));
+    Some(last.wrapping_sub(frames.count() as u32 - 1) & DEPTHS)
 }
 
 /// Where calls lead, by words of a store's code.
 #[derive(Default)]
 struct Calls {
-    /// The functions that are called directly, by return addresses: their first and last words.
+    /// The functions that are called directly, by return addresses: their first words, and where they end.
     targets: HashMap<u32, (u32, u32)>,
+    /// The first words of functions that may stand in the place of the one that was called, after a tail call.
+    tails: BTreeSet<u32>,
+    /// Where functions begin, and end.
+    functions: BTreeMap<u32, u32>,
 }
 
 impl Calls {
-    /// Adds those of a program whose code begins at word `start`. Of one with tail calls there are none: a function may stand
-    /// in the place of the one that was called.
+    /// Adds those of a program whose code begins at word `start`.
     fn add(&mut self, start: u32, program: &Program) {
+        let words = |function: &gpu_run_bytecode::Function| (start + function.start, start + function.end);
+        self.functions.extend(program.meta.functions.iter().map(words));
         let all = || instructions(&program.code).filter_map(|(word, inst)| Some((word, inst.ok()?)));
-        let is_tail = |op| matches!(op, Op::ReturnCall | Op::ReturnCallIndirect | Op::ReturnCallImport);
-        if all().any(|(_, inst)| is_tail(inst.op)) {
-            return;
-        }
         for ((word, inst), (next, _)) in all().zip(all().skip(1)) {
-            let callee = (inst.op == Op::Call).then(|| (word as i64 + inst.args[1]) as u32);
-            let function = callee.and_then(|head| Some(&program.meta.functions[program.function_at(head)?]));
-            if let Some(function) = function {
-                let words = (start + function.start, start + function.end);
-                self.targets.insert(start + next as u32, words);
+            let callee = || {
+                let head = (word as i64 + inst.args[1]) as u32;
+                Some(words(&program.meta.functions[program.function_at(head)?]))
+            };
+            match inst.op {
+                Op::Call => self
+                    .targets
+                    .extend(callee().map(|function| (start + next as u32, function))),
+                Op::ReturnCall => self.tails.extend(callee().map(|function| function.0)),
+                Op::ReturnCallIndirect | Op::ReturnCallImport => {
+                    self.tails
+                        .extend(program.meta.functions.iter().map(|function| words(function).0));
+                }
+                _ => {}
             }
         }
     }
 
-    /// Whether the call with a return address may lead to the function at a word, as far as that is known.
-    fn leads_to(&self, call: u32, word: u32) -> bool {
-        let target = self.targets.get(&call);
-        target.is_none_or(|(start, end)| (*start..*end).contains(&word))
+    /// Whether a word may be in the frame of the function that was called, as far as that is known.
+    fn may_be_in(&self, callee: Option<(u32, u32)>, word: u32) -> bool {
+        let Some((start, end)) = callee else { return true };
+        let tail = || {
+            let function = self.functions.range(..=word).next_back();
+            function.is_some_and(|(start, end)| word < *end && self.tails.contains(start))
+        };
+        (start..end).contains(&word) || tail()
     }
 }
 
@@ -233,12 +264,11 @@ impl Store {
             next: begin,
             last: begin,
             looks: 0,
-            rows: 1,
+            rows: 4,
             read: Vec::new(),
             calls,
             stack: Vec::new(),
             found: HashMap::new(),
-            mixed: BTreeMap::new(),
         }))
     }
 }
@@ -257,69 +287,86 @@ mod tests {
             next: begin,
             last: begin,
             looks: 0,
-            rows: 1,
+            rows: MARK_FRAMES,
             read: Vec::new(),
             calls,
             stack: Vec::new(),
             found: HashMap::new(),
-            mixed: BTreeMap::new(),
         }
     }
 
-    fn mark(pc: u32, depth: u32) -> u32 {
-        depth << MARK_PC | pc
+    /// The stack that is found of a thread with these marks, each a depth, a word and whether it is a call's.
+    fn stack(calls: Calls, marks: &[(u32, u32, bool)]) -> Vec<u32> {
+        let mut observer = observer(calls);
+        observer.read = vec![0; MARK_GROUP * (1 + MARK_FRAMES) / 2];
+        let read: &mut [u32] = bytemuck::cast_slice_mut(&mut observer.read);
+        read[3] = 1;
+        for (depth, pc, calls) in marks {
+            let call = if *calls { MARK_CALLS } else { 0 };
+            read[MARK_GROUP * (1 + *depth as usize % MARK_FRAMES) + 3] = (depth & DEPTHS) << MARK_PC | pc | call;
+        }
+        (0..MARK_GROUP).for_each(|thread| observer.count(thread, 5));
+        assert!(observer.found.values().all(|time| *time == 5));
+        let mut stacks = observer.found.into_keys();
+        let stack = stacks.next().expect("a stack").into_vec();
+        assert_eq!(stacks.next(), None);
+        stack
     }
 
-    /// The marks of a group whose thread 3 has these: its own, and those of its calls by their depths.
-    fn group(own: u32, calls: &[(u32, u32)]) -> Vec<u64> {
-        let mut words = vec![0; MARK_GROUP * (1 + MARK_CALLS) / 2];
-        let marks: &mut [u32] = bytemuck::cast_slice_mut(&mut words);
-        marks[3] = own;
-        for (depth, call) in calls {
-            marks[MARK_GROUP * (1 + *depth as usize % MARK_CALLS) + 3] = mark(*call, *depth);
+    fn calls() -> Calls {
+        Calls {
+            targets: HashMap::from([(11, (60, 80)), (66, (90, 99))]),
+            tails: BTreeSet::new(),
+            functions: BTreeMap::from([(10, 20), (60, 80), (90, 99)]),
         }
-        words
     }
 
     #[test]
     fn a_stack_is_read_from_marks() {
-        let mut observer = observer(Calls::default());
-        observer.read = group(mark(70, 3), &[(1, 11), (2, 22), (3, 33)]);
-        (0..MARK_GROUP).for_each(|thread| observer.count(thread, 5));
-        assert_eq!(observer.found, HashMap::from([([70, 0, 22, 11].into(), 5)]));
-        // The row of a call further in, which has been open before.
-        observer.read = group(mark(70, 3), &[(34, 22), (1, 11)]);
-        observer.count(3, 5);
-        assert_eq!(observer.found[&[70, 0][..]], 5);
-    }
-
-    #[test]
-    fn of_deep_recursion_the_innermost_calls_are_told() {
-        let mut observer = observer(Calls::default());
-        let calls: Vec<_> = (500..540).map(|depth| (depth & DEPTHS, 22)).collect();
-        observer.read = group(mark(70, 540 & DEPTHS), &calls);
-        observer.count(3, 5);
-        let (stack, _) = observer.found.iter().next().expect("a stack");
-        assert_eq!((stack.len(), stack[1]), (2 + MARK_CALLS, 1));
-    }
-
-    #[test]
-    fn mixtures_get_the_callers_of_other_samples() {
-        let mut observer = observer(Calls {
-            targets: HashMap::from([(22, (60, 80)), (23, (90, 99))]),
-        });
-        for (call, time) in [(22, 30), (23, 10)] {
-            observer.read = group(mark(70, 2), &[(1, call)]);
-            observer.count(3, time);
-        }
-        assert_eq!(observer.places(), BTreeMap::from([(70, 40)]));
-        let mut all = BTreeMap::new();
-        observer.add_to(&mut all);
-        let stack = Stack {
-            pc: 70,
-            calls: vec![22],
-            more: false,
+        let marks = [(1, 11, true), (2, 66, true), (3, 95, false)];
+        assert_eq!(stack(calls(), &marks), [95, 0, 66, 11]);
+        assert_eq!(
+            stack(calls(), &marks[..1]),
+            [61, 0, 11],
+            "a callee that has marked nothing"
+        );
+        let before = [(1, 11, true), (2, 66, false), (3, 95, false)];
+        assert_eq!(stack(calls(), &before), [66, 0, 11], "what has come back");
+        let another = [(1, 11, true), (2, 95, true)];
+        assert_eq!(
+            stack(calls(), &another),
+            [61, 0, 11],
+            "the mark of a function that is not called"
+        );
+        assert_eq!(
+            stack(Calls::default(), &[(1, 11, true)]),
+            [10, 0, 11],
+            "a call to nobody knows where"
+        );
+        let tails = Calls {
+            tails: BTreeSet::from([90]),
+            ..calls()
         };
-        assert_eq!(all, BTreeMap::from([(stack, 40)]));
+        assert_eq!(
+            stack(tails, &[(1, 11, true), (2, 95, false)]),
+            [95, 0, 11],
+            "after a tail call"
+        );
+    }
+
+    #[test]
+    fn of_deep_recursion_the_innermost_frames_are_told() {
+        let mut marks: Vec<_> = (1..=300).map(|depth| (depth, 22, true)).collect();
+        marks.push((301, 70, false));
+        let found = stack(Calls::default(), &marks);
+        assert_eq!((found.len(), found[0], found[1]), (2 + MARK_FRAMES - 1, 70, 1));
+    }
+
+    #[test]
+    fn a_thread_that_is_elsewhere_is_not_counted() {
+        let mut observer = observer(calls());
+        observer.read = vec![0; MARK_GROUP * (1 + MARK_FRAMES) / 2];
+        (0..MARK_GROUP).for_each(|thread| observer.count(thread, 5));
+        assert!(observer.found.is_empty());
     }
 }

@@ -9,6 +9,7 @@
 //! - `--deep-calls`: calls that are too deep for the native stack are interpreted;
 //! - `--reconverge`: lanes meet at the ends of loops and after calls;
 //! - `--single-lane`: one lane is alone;
+//! - `--samples`: it tells where it is, for samples of where time goes;
 //! - `--processes`: each thread is a process of a batch;
 //! - `--cold 1,2.3`: function 1 and the fourth block of function 2 are not compiled;
 //! - `--regions 20`: functions of more than 20 words are compiled in regions;
@@ -30,6 +31,7 @@ const COMMANDS: &[Command] = &[Command {
         "local-frames",
         "processes",
         "reconverge",
+        "samples",
         "single-lane",
     ],
     options: &["cold", "only", "regions"],
@@ -70,6 +72,7 @@ fn compiled(test: &FileTest) -> Result<String, String> {
             reconverge: test.flag("reconverge"),
             single_lane: test.flag("single-lane"),
             processes: test.flag("processes"),
+            samples: test.flag("samples"),
             region_words: match test.option("regions") {
                 Some(words) => words.parse().map_err(|_| format!("--regions {words}: no number"))?,
                 None => 0,

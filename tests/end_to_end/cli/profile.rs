@@ -253,6 +253,8 @@ fn threads(engine: &str) -> Tested {
 fn many_threads(engine: &str) -> Tested {
     let (threads, turns) = match engine {
         "emulator" => ("600", "20"),
+        // A GPU does it in so short a time that there are few looks.
+        "ptx" => ("3000", "1000"),
         _ => ("3000", "40"),
     };
     by_chance(|| check_heaviest(engine, threads, &["--no-inline"], turns, 0.12..0.25))

@@ -15,7 +15,7 @@
 
 ;; .visible .entry start_0(.param .b64 launch, .param .b32 threads, .param .align 4 .b8 args[20])
 ;; {
-;; 	.local .align 16 .b8 context[980];
+;; 	.local .align 16 .b8 context[956];
 ;; 	.reg .b64 %launch, %args, %context;
 ;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
 ;; 	.reg .b32 %cold_units;
@@ -89,10 +89,10 @@
 ;; 	}
 ;; 	ret;
 ;; COLD_3:
-;; 	st.local.b32 [%local+960], %r0;
+;; 	st.local.b32 [%local+936], %r0;
 ;; 	mov.b64 {%w6, %w7}, %d1;
-;; 	st.local.b32 [%local+964], %w6;
-;; 	st.local.b32 [%local+968], %w7;
+;; 	st.local.b32 [%local+940], %w6;
+;; 	st.local.b32 [%local+944], %w7;
 ;; 	mov.b32 %trap_pc, 3;
 ;; 	mov.b32 %cold_units, 0;
 ;; 	bra COLD;
@@ -126,8 +126,8 @@
 ;; 	call (result), gpu_run_interpret, (q0, q1, q2, q3, q4, q5, q6, q7);
 ;; 	ld.param.b32 %w12, [result];
 ;; 	}
-;; 	ld.local.b32 %w14, [%local+960];
-;; 	ld.local.b32 %w15, [%local+964];
+;; 	ld.local.b32 %w14, [%local+936];
+;; 	ld.local.b32 %w15, [%local+940];
 ;; 	mov.b64 %d0, {%w14, %w15};
 ;; 	ld.global.b64 %l8, [%launch+88];
 ;; 	ld.local.b32 %w16, [%local+24];

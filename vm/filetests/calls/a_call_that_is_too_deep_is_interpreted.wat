@@ -120,9 +120,9 @@
 ;; 	add.u32 %w11, %w11, 8;
 ;; 	st.local.b32 [%l2+72], %w11;
 ;; 	mov.b64 {%w12, %w13}, %d7;
-;; 	st.local.b32 [%local+960], %w12;
-;; 	st.local.b32 [%local+964], %w13;
-;; 	st.local.b32 [%local+968], %r9;
+;; 	st.local.b32 [%local+936], %w12;
+;; 	st.local.b32 [%local+940], %w13;
+;; 	st.local.b32 [%local+944], %r9;
 ;; 	ld.const.b32 %w14, [starts+0];
 ;; 	ld.const.b32 %w15, [instance+48];
 ;; 	add.u32 %w16, %w14, 1;
@@ -148,8 +148,8 @@
 ;; 	call (result), gpu_run_interpret, (q0, q1, q2, q3, q4, q5, q6, q7);
 ;; 	ld.param.b32 %w6, [result];
 ;; 	}
-;; 	ld.local.b32 %w17, [%local+960];
-;; 	ld.local.b32 %w18, [%local+964];
+;; 	ld.local.b32 %w17, [%local+936];
+;; 	ld.local.b32 %w18, [%local+940];
 ;; 	mov.b64 %d7, {%w17, %w18};
 ;; 	bra CAME_BACK_9;
 ;; PUT_BACK_13:

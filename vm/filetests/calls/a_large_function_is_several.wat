@@ -19,11 +19,11 @@
 ;; 	cvta.to.local.u64 %local, %ctx;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %w, [a0+0];
-;; 	st.local.b32 [%local+960], %w;
+;; 	st.local.b32 [%local+936], %w;
 ;; 	ld.param.b32 %w, [a1+0];
-;; 	st.local.b32 [%local+964], %w;
+;; 	st.local.b32 [%local+940], %w;
 ;; 	ld.param.b32 %w, [a1+4];
-;; 	st.local.b32 [%local+968], %w;
+;; 	st.local.b32 [%local+944], %w;
 ;; 	mov.b32 %next, 2;
 ;; GO:
 ;; 	setp.lt.u32 %p, %next, 3;
@@ -51,9 +51,9 @@
 ;; NEXT:
 ;; 	setp.ge.u32 %p, %next, 2;
 ;; 	@%p bra GO;
-;; 	ld.local.b32 %w, [%local+960];
+;; 	ld.local.b32 %w, [%local+936];
 ;; 	st.param.b32 [ret+0], %w;
-;; 	ld.local.b32 %w, [%local+964];
+;; 	ld.local.b32 %w, [%local+940];
 ;; 	st.param.b32 [ret+4], %w;
 ;; 	ret;
 ;; }
@@ -77,9 +77,9 @@
 ;; 	@%p1 bra POLL_1;
 ;; COUNTED_2:
 ;; ENTER_4:
-;; 	ld.local.b32 %r0, [%local+960];
-;; 	ld.local.b32 %w2, [%local+964];
-;; 	ld.local.b32 %w3, [%local+968];
+;; 	ld.local.b32 %r0, [%local+936];
+;; 	ld.local.b32 %w2, [%local+940];
+;; 	ld.local.b32 %w3, [%local+944];
 ;; 	mov.b64 %d1, {%w2, %w3};
 ;; 	bra B0;
 ;; B0:
@@ -106,8 +106,8 @@
 ;; 	mov.b64 %d7, 0x7;
 ;; 	// return           header 3, r7, x2
 ;; 	mov.b64 {%w4, %w5}, %d7;
-;; 	st.local.b32 [%local+960], %w4;
-;; 	st.local.b32 [%local+964], %w5;
+;; 	st.local.b32 [%local+936], %w4;
+;; 	st.local.b32 [%local+940], %w5;
 ;; 	mov.b32 %place, 0;
 ;; 	bra LEAVE;
 ;; POLL_1:
@@ -121,10 +121,10 @@
 ;; GO_ON_3:
 ;; 	bra COUNTED_2;
 ;; B2:
-;; 	st.local.b32 [%local+960], %r0;
+;; 	st.local.b32 [%local+936], %r0;
 ;; 	mov.b64 {%w6, %w7}, %d5;
-;; 	st.local.b32 [%local+972], %w6;
-;; 	st.local.b32 [%local+976], %w7;
+;; 	st.local.b32 [%local+948], %w6;
+;; 	st.local.b32 [%local+952], %w7;
 ;; 	mov.b32 %place, 3;
 ;; 	bra LEAVE;
 ;; LEAVE:
@@ -165,9 +165,9 @@
 ;; 	@%p1 bra POLL_1;
 ;; COUNTED_2:
 ;; ENTER_4:
-;; 	ld.local.b32 %r0, [%local+960];
-;; 	ld.local.b32 %w2, [%local+972];
-;; 	ld.local.b32 %w3, [%local+976];
+;; 	ld.local.b32 %r0, [%local+936];
+;; 	ld.local.b32 %w2, [%local+948];
+;; 	ld.local.b32 %w3, [%local+952];
 ;; 	mov.b64 %d5, {%w2, %w3};
 ;; 	bra B2;
 ;; B2:
@@ -184,8 +184,8 @@
 ;; 	add.s64 %d7, %d9, %d5;
 ;; 	// return           header 3, r7, x2
 ;; 	mov.b64 {%w4, %w5}, %d7;
-;; 	st.local.b32 [%local+960], %w4;
-;; 	st.local.b32 [%local+964], %w5;
+;; 	st.local.b32 [%local+936], %w4;
+;; 	st.local.b32 [%local+940], %w5;
 ;; 	mov.b32 %place, 0;
 ;; 	bra LEAVE;
 ;; POLL_1:

@@ -18,7 +18,7 @@
 
 ;; .visible .entry start_0(.param .b64 launch, .param .b32 threads, .param .align 4 .b8 args[8])
 ;; {
-;; 	.local .align 16 .b8 context[976];
+;; 	.local .align 16 .b8 context[952];
 ;; 	.reg .b64 %launch, %args, %context;
 ;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
 ;; 	.reg .b32 %cold_units;
@@ -166,11 +166,11 @@
 ;; GO_ON_13:
 ;; 	bra COUNTED_12;
 ;; B2:
-;; 	st.local.b32 [%local+960], %r0;
-;; 	st.local.b32 [%local+964], %r1;
+;; 	st.local.b32 [%local+936], %r0;
+;; 	st.local.b32 [%local+940], %r1;
 ;; 	mov.b64 {%w13, %w14}, %d4;
-;; 	st.local.b32 [%local+968], %w13;
-;; 	st.local.b32 [%local+972], %w14;
+;; 	st.local.b32 [%local+944], %w13;
+;; 	st.local.b32 [%local+948], %w14;
 ;; 	mov.b32 %trap_pc, 4;
 ;; 	mov.b32 %cold_units, 0;
 ;; 	bra COLD;
@@ -206,8 +206,8 @@
 ;; 	}
 ;; 	setp.ge.u32 %p9, %w16, 2;
 ;; 	@%p9 bra ENTER_14;
-;; 	ld.local.b32 %w18, [%local+960];
-;; 	ld.local.b32 %w19, [%local+964];
+;; 	ld.local.b32 %w18, [%local+936];
+;; 	ld.local.b32 %w19, [%local+940];
 ;; 	mov.b64 %d0, {%w18, %w19};
 ;; 	ld.global.b64 %l19, [%launch+88];
 ;; 	ld.local.b32 %w20, [%local+24];
@@ -223,10 +223,10 @@
 ;; TABLE_16: .branchtargets ENTER_15;
 ;; 	brx.idx %w23, TABLE_16;
 ;; ENTER_15:
-;; 	ld.local.b32 %r0, [%local+960];
-;; 	ld.local.b32 %r1, [%local+964];
-;; 	ld.local.b32 %w24, [%local+968];
-;; 	ld.local.b32 %w25, [%local+972];
+;; 	ld.local.b32 %r0, [%local+936];
+;; 	ld.local.b32 %r1, [%local+940];
+;; 	ld.local.b32 %w24, [%local+944];
+;; 	ld.local.b32 %w25, [%local+948];
 ;; 	mov.b64 %d4, {%w24, %w25};
 ;; 	bra B1;
 ;; STOP:

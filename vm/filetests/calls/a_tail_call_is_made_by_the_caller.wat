@@ -51,7 +51,7 @@
 ;; 	add.s32 %r3, -1, %r0;
 ;; 	// return_call      r3, odd
 ;; 	mov.u64 %l1, t1;
-;; 	st.local.b32 [%local+960], %r3;
+;; 	st.local.b32 [%local+936], %r3;
 ;; 	st.local.b64 [%local+64], %l1;
 ;; 	st.param.b32 [ret], 2;
 ;; 	ret;
@@ -95,7 +95,7 @@
 ;; 	st.param.b32 [q1], %depth;
 ;; 	st.param.b32 [q2], %w;
 ;; 	.param .b32 p0;
-;; 	ld.local.b32 %w, [%local+960];
+;; 	ld.local.b32 %w, [%local+936];
 ;; 	st.param.b32 [p0+0], %w;
 ;; 	.param .align 16 .b8 q[20];
 ;; 	call (q), f0, (q0, q1, q2, p0);
@@ -137,7 +137,7 @@
 ;; 	add.s32 %r3, -1, %r0;
 ;; 	// return_call      r3, even
 ;; 	mov.u64 %l1, t0;
-;; 	st.local.b32 [%local+960], %r3;
+;; 	st.local.b32 [%local+936], %r3;
 ;; 	st.local.b64 [%local+64], %l1;
 ;; 	st.param.b32 [ret], 2;
 ;; 	ret;
@@ -181,7 +181,7 @@
 ;; 	st.param.b32 [q1], %depth;
 ;; 	st.param.b32 [q2], %w;
 ;; 	.param .b32 p0;
-;; 	ld.local.b32 %w, [%local+960];
+;; 	ld.local.b32 %w, [%local+936];
 ;; 	st.param.b32 [p0+0], %w;
 ;; 	.param .align 16 .b8 q[20];
 ;; 	call (q), f1, (q0, q1, q2, p0);

@@ -50,7 +50,7 @@
 ;; 	st.param.b32 [q1], %depth;
 ;; 	st.param.b32 [q2], %w;
 ;; 	.param .b32 p0;
-;; 	ld.local.b32 %w, [%local+960];
+;; 	ld.local.b32 %w, [%local+936];
 ;; 	st.param.b32 [p0+0], %w;
 ;; 	.param .align 16 .b8 q[20];
 ;; 	call (q), f0, (q0, q1, q2, p0);
@@ -101,7 +101,7 @@
 ;; 	ld.const.b64 %l6, [instance+40];
 ;; 	mad.wide.u32 %l7, %w2, 8, %l6;
 ;; 	ld.global.b64 %l8, [%l7];
-;; 	st.local.b32 [%local+960], %r3;
+;; 	st.local.b32 [%local+936], %r3;
 ;; 	st.local.b64 [%local+64], %l8;
 ;; 	st.param.b32 [ret], 2;
 ;; 	ret;
@@ -137,7 +137,7 @@
 ;; // f
 ;; .visible .entry start_1(.param .b64 launch, .param .b32 threads, .param .align 4 .b8 args[4])
 ;; {
-;; 	.local .align 16 .b8 context[964];
+;; 	.local .align 16 .b8 context[940];
 ;; 	.reg .b64 %launch, %args, %context;
 ;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;

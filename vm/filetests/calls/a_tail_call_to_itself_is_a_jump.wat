@@ -124,10 +124,10 @@
 ;; 	st.param.b32 [q1], %depth;
 ;; 	st.param.b32 [q2], %w;
 ;; 	.param .b32 p0;
-;; 	ld.local.b32 %w, [%local+960];
+;; 	ld.local.b32 %w, [%local+936];
 ;; 	st.param.b32 [p0+0], %w;
 ;; 	.param .b32 p1;
-;; 	ld.local.b32 %w, [%local+964];
+;; 	ld.local.b32 %w, [%local+940];
 ;; 	st.param.b32 [p1+0], %w;
 ;; 	.param .align 16 .b8 q[20];
 ;; 	call (q), f0, (q0, q1, q2, p0, p1);

@@ -22,11 +22,11 @@
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	cvta.to.local.u64 %local, %ctx;
 ;; 	ld.param.b32 %w, [a0+0];
-;; 	st.local.b32 [%local+960], %w;
+;; 	st.local.b32 [%local+936], %w;
 ;; 	ld.param.b32 %w, [a1+0];
-;; 	st.local.b32 [%local+964], %w;
+;; 	st.local.b32 [%local+940], %w;
 ;; 	ld.param.b32 %w, [a1+4];
-;; 	st.local.b32 [%local+968], %w;
+;; 	st.local.b32 [%local+944], %w;
 ;; 	ld.const.b32 %instance, [instance+48];
 ;; 	.param .b64 q0;
 ;; 	.param .b32 q1;
@@ -50,11 +50,11 @@
 ;; 	call (q), gpu_run_interpret, (q0, q1, q2, q3, q4, q5, q6, q7);
 ;; 	ld.param.b32 %answer, [q];
 ;; 	st.param.b32 [ret], %answer;
-;; 	ld.local.b32 %w, [%local+960];
+;; 	ld.local.b32 %w, [%local+936];
 ;; 	st.param.b32 [ret+16], %w;
-;; 	ld.local.b32 %w, [%local+964];
+;; 	ld.local.b32 %w, [%local+940];
 ;; 	st.param.b32 [ret+20], %w;
-;; 	ld.local.b32 %w, [%local+968];
+;; 	ld.local.b32 %w, [%local+944];
 ;; 	st.param.b32 [ret+24], %w;
 ;; 	ret;
 ;; }

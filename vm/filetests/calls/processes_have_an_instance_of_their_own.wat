@@ -29,14 +29,14 @@
 ;; 	cvta.to.local.u64 %local, %ctx;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %size, [size];
-;; 	ld.local.b64 %base, [%local+952];
+;; 	ld.local.b64 %base, [%local+928];
 ;; B0:
 ;; 	// const32          r3, 0
 ;; 	mov.b32 %r3, 0x0;
 ;; 	// const32          r2, 0
 ;; 	mov.b32 %r2, 0x0;
 ;; 	// table.set        r2, r3, table0
-;; 	ld.local.b64 %l1, [%local+936];
+;; 	ld.local.b64 %l1, [%local+912];
 ;; 	ld.global.b64 %l2, [%l1+8];
 ;; 	ld.global.b64 %l3, [%l2+0];
 ;; 	ld.relaxed.gpu.global.b32 %w1, [%l3+8];
@@ -67,7 +67,7 @@
 ;; 	call gpu_run_op, (q0, q1, q2, q3, q4);
 ;; 	}
 ;; 	ld.local.b32 %r3, [%local+712];
-;; 	ld.local.b64 %size_at, [%local+944];
+;; 	ld.local.b64 %size_at, [%local+920];
 ;; 	ld.global.b32 %size, [%size_at+8];
 ;; 	// const32          r2, 16
 ;; 	mov.b32 %r2, 0x10;
@@ -101,7 +101,7 @@
 ;; // _start
 ;; .visible .entry start_0(.param .b64 launch, .param .b32 threads)
 ;; {
-;; 	.local .align 16 .b8 context[960];
+;; 	.local .align 16 .b8 context[936];
 ;; 	.reg .b64 %launch, %args, %context;
 ;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
@@ -131,7 +131,7 @@
 ;; 	call gpu_run_next_process, (q0, q1);
 ;; 	}
 ;; 	ld.local.b64 %ctx, [%local+848];
-;; 	ld.local.b64 %size_at, [%local+944];
+;; 	ld.local.b64 %size_at, [%local+920];
 ;; 	ld.global.b32 %size, [%size_at+8];
 ;; 	{
 ;; 	.param .b64 q0; st.param.b64 [q0], %ctx;

@@ -46,7 +46,7 @@
 ;; 	// throw            r3, x1, tag0
 ;; 	ld.const.b32 %w1, [starts+0];
 ;; 	add.u32 %w1, %w1, 2;
-;; 	st.local.b32 [%local+960], %r3;
+;; 	st.local.b32 [%local+936], %r3;
 ;; 	mov.b32 %w2, 1;
 ;; 	st.local.b32 [%local+48], %w2;
 ;; 	ld.const.b32 %w3, [instance+88];
@@ -350,7 +350,7 @@
 ;; 	st.param.b32 [q1], %depth;
 ;; 	st.param.b32 [q2], %w;
 ;; 	.param .b32 p0;
-;; 	ld.local.b32 %w, [%local+960];
+;; 	ld.local.b32 %w, [%local+936];
 ;; 	st.param.b32 [p0+0], %w;
 ;; 	.param .align 16 .b8 q[16];
 ;; 	call (q), f1, (q0, q1, q2, p0);

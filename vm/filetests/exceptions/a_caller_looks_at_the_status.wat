@@ -46,7 +46,7 @@
 ;; 	// throw            r3, x1, tag0
 ;; 	ld.const.b32 %w1, [starts+0];
 ;; 	add.u32 %w1, %w1, 3;
-;; 	st.local.b32 [%local+960], %r3;
+;; 	st.local.b32 [%local+936], %r3;
 ;; 	mov.b32 %w2, 1;
 ;; 	st.local.b32 [%local+48], %w2;
 ;; 	ld.const.b32 %w3, [instance+88];
@@ -190,7 +190,7 @@
 ;; 	st.param.b32 [ret], 1;
 ;; 	ret;
 ;; CATCH_11:
-;; 	ld.local.b32 %r3, [%local+960];
+;; 	ld.local.b32 %r3, [%local+936];
 ;; 	bra B2;
 ;; PUT_BACK_12:
 ;; 	and.b32 %w11, %depth, 63;
@@ -232,7 +232,7 @@
 ;; 	st.param.b32 [q1], %depth;
 ;; 	st.param.b32 [q2], %w;
 ;; 	.param .b32 p0;
-;; 	ld.local.b32 %w, [%local+960];
+;; 	ld.local.b32 %w, [%local+936];
 ;; 	st.param.b32 [p0+0], %w;
 ;; 	.param .align 16 .b8 q[20];
 ;; 	call (q), f1, (q0, q1, q2, p0);

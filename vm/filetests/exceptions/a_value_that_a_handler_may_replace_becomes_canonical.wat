@@ -119,7 +119,7 @@
 ;; 	st.param.b32 [ret], 1;
 ;; 	ret;
 ;; CATCH_12:
-;; 	ld.local.b32 %r5, [%local+960];
+;; 	ld.local.b32 %r5, [%local+936];
 ;; 	bra B1;
 ;; PUT_BACK_13:
 ;; 	and.b32 %w11, %depth, 63;

@@ -18,7 +18,7 @@
 ;; // last
 ;; .visible .entry start_0(.param .b64 launch, .param .b32 threads, .param .align 4 .b8 args[4])
 ;; {
-;; 	.local .align 16 .b8 context[964];
+;; 	.local .align 16 .b8 context[940];
 ;; 	.reg .b64 %launch, %args, %context;
 ;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;

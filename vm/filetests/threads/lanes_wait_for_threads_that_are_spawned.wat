@@ -13,7 +13,7 @@
 
 ;; .visible .entry start_1(.param .b64 launch, .param .b32 threads)
 ;; {
-;; 	.local .align 16 .b8 context[968];
+;; 	.local .align 16 .b8 context[944];
 ;; 	.reg .b64 %launch, %args, %context;
 ;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;

@@ -603,10 +603,13 @@ impl<'a> Compiler<'a> {
 
     /// Puts declarations, `prologue` and all that was written together.
     pub fn finish(&mut self, prologue: &str, out: &mut String) {
-        out.push_str("\t.reg .b64 %ctx, %local, %base, %size_at, %globals, %row;\n");
+        out.push_str("\t.reg .b64 %ctx, %local, %base, %size_at, %globals;\n");
+        if self.unit.options.samples {
+            out.push_str("\t.reg .b64 %row;\n\t.reg .b32 %here, %first;\n");
+        }
         self.finish_exits(out);
         self.finish_region();
-        out.push_str("\t.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind, %here, %first;\n");
+        out.push_str("\t.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;\n");
         _ = writeln!(out, "\t.reg .b32 %r<{0}>;\n\t.reg .b64 %d<{0}>;", self.registers);
         if self.stop_used {
             let before = self.w.set_aside(true);

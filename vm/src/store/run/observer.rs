@@ -27,6 +27,10 @@ const LOOKS: u64 = 8;
 const SHORTEST: Duration = Duration::from_micros(50);
 const SHARE: u32 = 4;
 
+/// Irrational parts of 2^64: the golden ratio's and the silver ratio's, by which groups and times between looks are chosen.
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+const SILVER: u64 = 0x6a09_e667_f3bc_c909;
+
 /// What of a depth is in a mark.
 const DEPTHS: u32 = (MARK_CALLS >> MARK_PC) - 1;
 
@@ -59,9 +63,7 @@ impl Observer {
     /// Looks at a group of threads, which stands for all. What cannot be read is left out: the run itself finds out why.
     pub(super) fn look(&mut self, device: &mut dyn Device) {
         let begin = Instant::now();
-        // One group after the other in an order without a period that a program could have too: by the golden ratio.
-        let part = self.looks.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let group = ((u128::from(part) * u128::from(self.groups)) >> 64) as u64;
+        let group = ((u128::from(self.part(GOLDEN)) * u128::from(self.groups)) >> 64) as u64;
         self.looks += 1;
         if let Err(error) = self.read(device, group) {
             tracing::debug!("no sample can be taken: {error}");
@@ -70,7 +72,14 @@ impl Observer {
             (0..MARK_GROUP).for_each(|thread| self.count(thread, time));
         }
         self.last = begin;
-        self.next = Instant::now() + self.every.max(begin.elapsed() * SHARE);
+        let every = self.every.max(begin.elapsed() * SHARE);
+        // Half of it to one and a half.
+        self.next = Instant::now() + every / 2 + every * (self.part(SILVER) >> 48) as u32 / (1 << 16);
+    }
+
+    /// The look's number in a sequence without a period that a program could have too: parts of 2^64, which lie all over it.
+    fn part(&self, step: u64) -> u64 {
+        self.looks.wrapping_mul(step)
     }
 
     /// Reads a group's marks, with as many rows as its threads have frames.

@@ -104,7 +104,7 @@ def column(name):
 
 
 def ratio(above, below):
-    return lambda row: float(row[above]) / float(row[below])
+    return lambda row: None if "-" in (row[above], row[below]) else float(row[above]) / float(row[below])
 
 
 def shown(value):
@@ -133,6 +133,8 @@ CHARTS = [
           [("GPU, one lane", column("gpu")), ("CPU, one lane", column("cpu"))], log=True, unit=" ms"),
     Chart("batch.svg", "batch.tsv", "Stock programs, processes a second (logarithmic; longer is better)",
           [("gpu-run batch, one GPU", column("gpu_run")), ("wasmtime, pooled, 16 threads", column("wasmtime"))], True, ""),
+    Chart("ordinary.svg", "ordinary.tsv", "Ordinary Rust, native on all 16 CPU threads = 1 (logarithmic; longer is better)",
+          [("gpu-run, compiled", ratio("native", "ptx")), ("native CUDA C++", ratio("native", "cuda"))], True, "", mark=1),
     Chart("heap.svg", "heap.tsv", "Allocations, millions a second by bytes (logarithmic; longer is better)",
           [("gpu-run's heap", column("steady")), ("CUDA's malloc", column("cuda_malloc"))], log=True, unit=""),
 ]

@@ -279,7 +279,11 @@ fn spawned_threads(engine: &str) -> Tested {
 /// The time of instructions that take long by themselves is told apart, under the function that they are in.
 fn long_instructions(engine: &str) -> Tested {
     by_chance(|| {
-        let turns = if engine == "emulator" { "3" } else { "100" };
+        let turns = match engine {
+            "emulator" => "3",
+            "cpu" => "2000",
+            _ => "200",
+        };
         let options = ["--no-inline", "--invoke", "both"];
         let found = profile(engine, &options, &wat("long_instructions.wat"), &[turns, "300"], 0)?;
         for (kind, function) in [("[heap]", "allocates"), ("[bulk memory]", "copies")] {

@@ -181,12 +181,13 @@ GPU_RUN_NOINLINE u32 run_native(const Launch &launch, Thread &thread, const Nati
   end_interpreter(launch);
   // Compiled code looks at the context's. An interpreted function may have set the thread's.
   context.stack_limit = thread.stack_limit;
-  const u64 began = launch.samples ? lane_time() : 0;
+  // What of the interpreter's time is in no sample yet. It goes on after the call, which may run the interpreter too.
+  const u64 part = launch.samples ? lane_time() - launch.samples->threads[context.id].last : 0;
   if (launch.samples) mark_compiled(context, true);
   const u32 thrown = ((u32(*)(Context *, u32))native.code)(&context, caller.depth + 1);
   if (launch.samples) {
     mark_compiled(context, false);
-    launch.samples->threads[context.id].last += lane_time() - began;
+    launch.samples->threads[context.id].last = lane_time() - part;
   }
   begin_interpreter(launch);
   context.suspended = suspended.outer;

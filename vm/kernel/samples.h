@@ -1,7 +1,8 @@
 // Where threads spend their time, in samples: what `gpu-run profile` shows.
 //
-// A thread looks at the time where it goes from one function into another: the host has put `visit` in place of the first
-// instruction of each function and of the one after each call. It also looks at the end of each slice. Where a period or
+// A thread looks at the time where it goes from one function into another, and around instructions that may take long: the
+// host has put `visit` in their places, in place of the first instruction of each function, and of the one after each call.
+// It also looks at the end of each slice. Where a period or
 // more has gone by since its last sample, it counts that many at once, for the function that it was in until then. So a
 // sample is never lost to a loop that does not look, and its weight is the time that went by. Within a function samples
 // lie where slices end: after so many branches, and not after so much time.

@@ -125,7 +125,7 @@ pub struct Options {
     /// record of a batch.
     pub processes: bool,
     /// Whether the code marks where its thread is, for samples of where time goes. It runs only in launches with
-    /// `Launch::samples`.
+    /// `Samples::marks`.
     pub samples: bool,
     /// Whether the code counts how often each basic block runs: see `kernel/counts.h`.
     pub counts: bool,

@@ -37,7 +37,15 @@ fn operations(device: &str) -> Tested {
     let (metrics, profile) = (folder.path().join("run.prom"), folder.path().join("p.folded"));
     let mut command = gpu_run_plainly_on(device);
     command
-        .args(["--profile-mode", "count", "--threads", "100", "--invoke", "shares"])
+        .args([
+            "--profile-mode",
+            "count",
+            "--threads",
+            "100",
+            "--no-inline",
+            "--invoke",
+            "shares",
+        ])
         .arg("--profile")
         .arg(&profile)
         .arg("--metrics")

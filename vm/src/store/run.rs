@@ -166,7 +166,7 @@ impl Store {
         };
         let counts = sink.vitals_every().and_then(|_| self.count_watch());
         let watch = self.watch(options, plan.lanes, serving.as_ref(), (samples, counts), sink);
-        let observer = self.observer(self.sampling.record_in_use(), self.sampling.period())?;
+        let observer = self.observer(self.sampling.record_in_use(), self.sampling.period(), plan.lanes)?;
         let mut host = Host::new(&self.run, options, threads, sink);
         host.watch = watch;
         host.heap = heap;
@@ -358,11 +358,7 @@ impl Store {
             own_segments = u64::from(plan.lanes).min(bytes / (layout::SEGMENT << first_size));
         }
         self.prepare_diagnostics(options, threads as u32)?;
-        let samples = self.prepare_samples(
-            threads,
-            u64::from(plan.lanes),
-            matches!(kind, Kind::Compiled | Kind::MayLeave),
-        )?;
+        let samples = self.prepare_samples(threads, u64::from(plan.lanes), kind != Kind::Interpreted)?;
         let counts = self.prepare_counts(plan, matches!(kind, Kind::Compiled | Kind::MayLeave))?;
         let spawner = self.prepare_spawner(spawns.as_ref(), plan)?;
         // There threads can wait at addresses.

@@ -1,6 +1,6 @@
 //! Where the time of runs goes, in samples: of interpreted code see `kernel/samples.h`, of compiled code `run/observer.rs`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::JoinHandle;
@@ -31,7 +31,7 @@ const FULL_RATE: u64 = 256;
 /// told apart, and a prime, so that slices do not always end at the same place of a loop.
 pub(super) const SLICE: u32 = 1009;
 
-/// Cycles in a period at most: 32 bits of them tell what is due.
+/// Cycles in a period at most: the kernel multiplies them by 32 bits.
 const LONGEST: u64 = 1 << 30;
 
 /// What samples of a store's runs are taken with.
@@ -78,10 +78,13 @@ impl Programs {
         ((word - start) < program.code.len() as u32).then_some((&**program, word - start))
     }
 
-    /// The opcode at a word with which an instruction begins.
-    fn op_at(&self, word: u32) -> Option<Op> {
-        let (program, word) = self.at(word)?;
-        Op::from_number(program.code[word as usize] as u16)
+    /// The instructions that take their time by themselves, by their words.
+    pub(super) fn long_instructions(&self) -> HashMap<u32, Op> {
+        let of_program = |(start, program): (u32, &Program)| -> Vec<(u32, Op)> {
+            let all = instructions(&program.code).filter_map(|(word, inst)| Some((start + word as u32, inst.ok()?.op)));
+            all.filter(|(_, op)| long_kind(*op).is_some()).collect()
+        };
+        self.iter().flat_map(of_program).collect()
     }
 }
 
@@ -129,7 +132,12 @@ pub(super) fn marks(program: &Program) -> Vec<(u32, u16)> {
         after = begins || matches!(op, Some(Op::Call | Op::CallIndirect | Op::CallImport));
     }
     marks.sort_unstable();
-    marks.dedup_by_key(|mark| mark.0);
+    // A function may begin with an instruction that takes its time.
+    marks.dedup_by(|again, mark| {
+        let same = again.0 == mark.0;
+        mark.1 |= if same { again.1 } else { 0 };
+        same
+    });
     marks
 }
 
@@ -179,8 +187,8 @@ impl Drop for Ticker {
 }
 
 impl Store {
-    /// Takes a sample of each thread about once in a period of its time, of all instances that are made from now on. A period
-    /// has a microsecond at least, and at most what 32 bits of a lane's clock can tell: about half a second on a GPU.
+    /// Takes a sample of each thread, or of some that stand for all, about once in a period of its time, of all instances that
+    /// are made from now on. A period has a microsecond at least, and half a second at most on a GPU.
     pub fn take_samples(&mut self, period: Duration) {
         let rate = self.device.clock_rate();
         let longest = rate.map_or(1.0, |rate| LONGEST as f64 / rate);
@@ -206,7 +214,7 @@ impl Store {
         let sampling = &mut self.sampling;
         let (mut marks, mut mark_threads) = (0, 0);
         if compiled {
-            let groups = threads.div_ceil(MARK_GROUP as u64).min(MARK_BYTES / GROUP_BYTES).max(1);
+            let groups = threads.div_ceil(MARK_GROUP as u64).clamp(1, MARK_BYTES / GROUP_BYTES);
             marks = sampling.marks.zeroed(device, groups * GROUP_BYTES)?;
             mark_threads = groups as u32 * MARK_GROUP as u32;
         }
@@ -271,9 +279,8 @@ impl Store {
         let mut groups = vec![layout::Sample::zeroed(); GROUPS as usize];
         // SAFETY: as many as there are; no kernel runs.
         unsafe { self.device.read(at, bytemuck::cast_slice_mut(&mut groups))? };
-        let programs = Programs::of(self);
-        // The instruction that took its time by itself, if one did.
-        let long = |pc: u32| programs.op_at(pc).filter(|op| long_kind(*op).is_some());
+        let long = Programs::of(self).long_instructions();
+        let long = |pc: u32| long.get(&pc).copied();
         let kind = |op: Option<Op>, doing: Doing| op.filter(|_| doing == Doing::Runs).and_then(long_kind);
         let used = groups.iter().filter(|sample| sample.count > 0);
         let mut groups: Vec<SampleGroup> = used

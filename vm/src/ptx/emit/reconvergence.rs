@@ -208,7 +208,6 @@ impl Compiler<'_> {
         let before = self.w.set_aside(true);
         self.copy = 0;
         for head in heads {
-            self.block = head;
             self.write_meeting(head);
         }
         self.w.set_aside(before);

@@ -206,8 +206,11 @@ impl<'a> Compiler<'a> {
             self.w.label(&label);
             let slots = place.units.iter().copied();
             self.take_units(slots.filter_map(|unit| Some((regions.slot(unit.0)?, unit))));
-            if place.block == 0 {
-                self.mark_begin();
+            match place.block {
+                0 => self.mark_begin(),
+                // Another region has marked where it was.
+                block if self.unit.options.samples => self.mark(self.first_word(block)),
+                _ => {}
             }
             if self.cfg.blocks[place.block].cold {
                 self.exits.note(place.block);

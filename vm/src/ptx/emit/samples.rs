@@ -2,7 +2,7 @@
 //! `store/run/observer.rs`. For a lane this is a store, and it waits for nothing.
 //!
 //! A frame has one mark, which is where it is. It says so before a call and after it, before a loop without calls and after
-//! it, and around instructions that take their time in the runtime. Where a function begins is told by the mark of the call
+//! it, where it goes on in another region, and around instructions that take their time in the runtime. Where a function begins is told by the mark of the call
 //! that leads to it, unless that may lead to several. So what the translator has put into one function is told apart by its
 //! loops.
 
@@ -76,7 +76,7 @@ impl Compiler<'_> {
     /// The frame makes a call.
     pub fn mark_call(&mut self, node: &Node) {
         if self.unit.options.samples {
-            self.write_mark(node.next - self.function.start | MARK_CALLS);
+            self.write_mark((node.next - self.function.start) | MARK_CALLS);
         }
     }
 
@@ -88,6 +88,18 @@ impl Compiler<'_> {
         if self.unit.options.samples && !again {
             self.mark(node.next);
         }
+    }
+
+    /// The frame goes on at word `pc`, and those that it has called are gone: the exception that it handles has left them, with
+    /// marks of calls.
+    pub fn mark_handler(&mut self, pc: u32) {
+        self.mark(pc);
+        let (row, at) = (self.w.word(), self.w.pair());
+        ptx!(self, "add.u32 {row}, %depth, 1;");
+        ptx!(self, "and.b32 {row}, {row}, {};", MARK_FRAMES - 1);
+        ptx!(self, "ld.local.b64 {at}, [%local+{}];", offset_of!(Context, marks));
+        ptx!(self, "mad.wide.u32 {at}, {row}, {ROW}, {at};");
+        ptx!(self, "st.relaxed.gpu.global.b32 [{at}+{ROW}], 0;");
     }
 
     /// Relaxed: the host reads it at any time, and orders nothing by it.

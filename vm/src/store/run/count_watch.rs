@@ -49,11 +49,13 @@ impl Store {
             let starts = self.blocks(&program);
             for (function, starts) in program.meta.functions.iter().zip(&starts.starts) {
                 let mut starts = starts.iter().peekable();
+                // What stands before the first block, such as `enter`, counts nowhere.
+                let before = blocks.len();
                 for (word, _) in code(&program, function) {
                     if starts.next_if(|start| **start == word).is_some() {
                         blocks.push((start + word, 0));
                     }
-                    if let Some((_, operations)) = blocks.last_mut() {
+                    if let Some((_, operations)) = blocks[before..].last_mut() {
                         *operations += 1;
                     }
                 }

@@ -2,11 +2,12 @@
 //!
 //! Code writes a mark for each frame (`ptx/emit/samples.rs`). The frames of a thread are those whose marks tell of a call, one
 //! after the other from the outermost, and the one that is called last. A function that has written no mark since it was
-//! called is told by the call, and what stands in the place of its mark is of another one. Marks are true at some time, but
+//! called is told by the call; what stands in the place of its mark is of a frame before it. Marks are true at some time, but
 //! those of a thread's frames may be of different times, because the thread goes on while they are read. So a call counts
 //! only if it leads to the function after it.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::mem::offset_of;
 use std::time::{Duration, Instant};
 
 use gpu_run_bytecode::code::instructions;
@@ -16,7 +17,7 @@ use super::super::Store;
 use super::super::samples::{Programs, Stack};
 use super::vitals::words;
 use crate::device::{Device, DeviceResult};
-use crate::layout::{self, MARK_CALLS, MARK_FRAMES, MARK_GROUP, MARK_PC, Ptr};
+use crate::layout::{self, MARK_CALLS, MARK_FRAMES, MARK_GROUP, MARK_PC, Ptr, Spawner};
 
 /// Bytes of a group's marks.
 pub(in crate::store) const GROUP_BYTES: u64 = 4 * (MARK_GROUP * (1 + MARK_FRAMES)) as u64;
@@ -31,6 +32,9 @@ const SHARE: u32 = 4;
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 const SILVER: u64 = 0x6a09_e667_f3bc_c909;
 
+/// Lanes of a warp.
+const LANES_TOGETHER: u64 = 32;
+
 /// What of a depth is in a mark.
 const DEPTHS: u32 = (MARK_CALLS >> MARK_PC) - 1;
 
@@ -38,6 +42,8 @@ const DEPTHS: u32 = (MARK_CALLS >> MARK_PC) - 1;
 pub(in crate::store) struct Observer {
     marks: Ptr,
     groups: u64,
+    /// Of a program that spawns threads: its record, and how many warps there are.
+    spawner: Option<(Ptr, u64)>,
     /// Whether device memory is the host's own, so that a copy would race with lanes.
     host_memory: bool,
     every: Duration,
@@ -63,18 +69,41 @@ impl Observer {
     /// Looks at a group of threads, which stands for all. What cannot be read is left out: the run itself finds out why.
     pub(super) fn look(&mut self, device: &mut dyn Device) {
         let begin = Instant::now();
-        let group = ((u128::from(self.part(GOLDEN)) * u128::from(self.groups)) >> 64) as u64;
-        self.looks += 1;
-        if let Err(error) = self.read(device, group) {
+        if let Err(error) = self.look_at_group(device, (begin - self.last).as_nanos() as u64) {
             tracing::debug!("no sample can be taken: {error}");
-        } else {
-            let time = (begin - self.last).as_nanos() as u64 * self.groups;
-            (0..MARK_GROUP).for_each(|thread| self.count(thread, time));
         }
+        self.looks += 1;
         self.last = begin;
         let every = self.every.max(begin.elapsed() * SHARE);
         // Half of it to one and a half.
         self.next = Instant::now() + every / 2 + every * (self.part(SILVER) >> 48) as u32 / (1 << 16);
+    }
+
+    /// Counts the time since the last look for the threads of one group, as many times as there are groups.
+    fn look_at_group(&mut self, device: &mut dyn Device, time: u64) -> DeviceResult<()> {
+        let groups = self.groups_in_use(device)?;
+        let group = ((u128::from(self.part(GOLDEN)) * u128::from(groups)) >> 64) as u64;
+        self.read(device, group)?;
+        (0..MARK_GROUP).for_each(|thread| self.count(thread, time * groups));
+        Ok(())
+    }
+
+    /// Groups with threads: of a program that spawns some, those whose slots were ever handed out. The first are in warps of
+    /// their own, one after the other (`spawn::lane_at`).
+    fn groups_in_use(&self, device: &mut dyn Device) -> DeviceResult<u64> {
+        let Some((spawner, warps)) = self.spawner else {
+            return Ok(self.groups);
+        };
+        // Both lie in one word.
+        const { assert!(offset_of!(Spawner, used) == offset_of!(Spawner, capacity) + 4) };
+        let mut word = [0];
+        let at = spawner + offset_of!(Spawner, capacity) as u64;
+        words(device, self.host_memory, at, &mut word)?;
+        let used = (word[0] >> 32).max(1);
+        Ok(match used <= warps {
+            true => (used * LANES_TOGETHER).div_ceil(MARK_GROUP as u64).min(self.groups),
+            false => self.groups,
+        })
     }
 
     /// The look's number in a sequence without a period that a program could have too: parts of 2^64, which lie all over it.
@@ -113,9 +142,11 @@ impl Observer {
             mark.filter(|mark| mark.pc != 0)
         };
         // Of deep recursion only the innermost frames have rows.
-        let outermost = match frame(1) {
+        let deep = frame(0).is_some_and(|mark| mark.calls);
+        let outermost = match frame(1).filter(|_| !deep) {
             Some(_) => 1,
-            None => match innermost_run(&frame) {
+            // Without a call, it is the outermost of those that have marks: one further out would be in a call.
+            None => match innermost_run(&frame).or_else(|| (0..=DEPTHS).find(|depth| frame(*depth).is_some())) {
                 Some(depth) => depth,
                 None => return,
             },
@@ -202,7 +233,7 @@ struct Calls {
     /// The functions that are called directly, by return addresses: their first words, and where they end.
     targets: HashMap<u32, (u32, u32)>,
     /// The first words of functions that may stand in the place of the one that was called, after a tail call.
-    tails: BTreeSet<u32>,
+    tails: HashSet<u32>,
     /// Where functions begin, and end.
     functions: BTreeMap<u32, u32>,
 }
@@ -212,6 +243,7 @@ impl Calls {
     fn add(&mut self, start: u32, program: &Program) {
         let words = |function: &gpu_run_bytecode::Function| (start + function.start, start + function.end);
         self.functions.extend(program.meta.functions.iter().map(words));
+        let mut any = false;
         let all = || instructions(&program.code).filter_map(|(word, inst)| Some((word, inst.ok()?)));
         for ((word, inst), (next, _)) in all().zip(all().skip(1)) {
             let callee = || {
@@ -223,12 +255,13 @@ impl Calls {
                     .targets
                     .extend(callee().map(|function| (start + next as u32, function))),
                 Op::ReturnCall => self.tails.extend(callee().map(|function| function.0)),
-                Op::ReturnCallIndirect | Op::ReturnCallImport => {
-                    self.tails
-                        .extend(program.meta.functions.iter().map(|function| words(function).0));
-                }
+                Op::ReturnCallIndirect | Op::ReturnCallImport => any = true,
                 _ => {}
             }
+        }
+        if any {
+            let functions = program.meta.functions.iter();
+            self.tails.extend(functions.map(|function| words(function).0));
         }
     }
 
@@ -246,7 +279,7 @@ impl Calls {
 impl Store {
     /// What looks at the compiled run that is about to begin, whose record of samples is at `record`; `None` if no samples
     /// are taken of it.
-    pub(super) fn observer(&mut self, record: Ptr, period: Duration) -> DeviceResult<Option<Observer>> {
+    pub(super) fn observer(&mut self, record: Ptr, period: Duration, lanes: u32) -> DeviceResult<Option<Observer>> {
         if record == 0 {
             return Ok(None);
         }
@@ -268,6 +301,11 @@ impl Store {
         Ok(Some(Observer {
             marks: record.marks,
             groups,
+            spawner: self
+                .run
+                .spawn
+                .in_use()
+                .map(|at| (at, u64::from(lanes) / LANES_TOGETHER)),
             host_memory,
             every,
             next: begin,
@@ -291,6 +329,7 @@ mod tests {
         Observer {
             marks: 0,
             groups: 1,
+            spawner: None,
             host_memory: true,
             every: SHORTEST,
             next: begin,
@@ -325,7 +364,7 @@ mod tests {
     fn calls() -> Calls {
         Calls {
             targets: HashMap::from([(11, (60, 80)), (66, (90, 99))]),
-            tails: BTreeSet::new(),
+            tails: HashSet::new(),
             functions: BTreeMap::from([(10, 20), (60, 80), (90, 99)]),
         }
     }
@@ -353,7 +392,7 @@ mod tests {
             "a call to nobody knows where"
         );
         let tails = Calls {
-            tails: BTreeSet::from([90]),
+            tails: HashSet::from([90]),
             ..calls()
         };
         assert_eq!(
@@ -365,16 +404,30 @@ mod tests {
 
     #[test]
     fn of_deep_recursion_the_innermost_frames_are_told() {
-        let mut marks: Vec<_> = (1..=300).map(|depth| (depth, 22, true)).collect();
-        marks.push((301, 70, false));
-        let found = stack(Calls::default(), &marks);
-        assert_eq!((found.len(), found[0], found[1]), (2 + MARK_FRAMES - 1, 70, 1));
+        let marks: Vec<_> = (1..=300).map(|depth| (depth, 22, true)).collect();
+        for depth in [258, 301] {
+            let mut marks = marks[..depth - 1].to_vec();
+            marks.push((depth as u32, 70, false));
+            let found = stack(Calls::default(), &marks);
+            assert_eq!(
+                (found.len(), found[0], found[1]),
+                (2 + MARK_FRAMES - 1, 70, 1),
+                "{depth}"
+            );
+        }
+        // All of them have come back but for the second, whose caller's row was taken.
+        let mut marks: Vec<_> = (3..=33).map(|depth| (depth, 22, false)).collect();
+        marks.push((2, 70, false));
+        assert_eq!(stack(Calls::default(), &marks)[..2], [70, 1]);
     }
 
     #[test]
     fn a_thread_that_is_elsewhere_is_not_counted() {
         let mut observer = observer(calls());
         observer.read = vec![0; MARK_GROUP * (1 + MARK_FRAMES) / 2];
+        let read: &mut [u32] = bytemuck::cast_slice_mut(&mut observer.read);
+        // Its frame at depth 1 was in compiled code.
+        read[2 * MARK_GROUP + 3] = 1 << MARK_PC | 70;
         (0..MARK_GROUP).for_each(|thread| observer.count(thread, 5));
         assert!(observer.found.is_empty());
     }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::mem::offset_of;
 
 use bytemuck::Zeroable;
+use gpu_run_bytecode::Op;
 
 use super::super::Store;
 use super::super::samples::Programs;
@@ -11,7 +12,7 @@ use super::Observer;
 use super::vitals::words;
 use crate::device::{Device, DeviceResult};
 use crate::layout::{self, Ptr, Sample};
-use crate::stands::Doing;
+use crate::stands::{Doing, doing_in};
 
 /// Functions that are told of.
 const FUNCTIONS: usize = 20;
@@ -21,6 +22,7 @@ pub(super) struct SampleWatch {
     record: layout::Samples,
     host_memory: bool,
     programs: Programs,
+    long: HashMap<u32, Op>,
     names: HashMap<u32, String>,
 }
 
@@ -32,6 +34,7 @@ impl SampleWatch {
         observer: Option<&Observer>,
     ) -> DeviceResult<(Vec<(String, u64)>, u64)> {
         let mut places: BTreeMap<u32, u64> = observer.map(Observer::places).unwrap_or_default();
+        places.retain(|pc, _| self.long.get(pc).is_none_or(|op| doing_in(*op) == Doing::Runs));
         let period = self.record.period_ns / u64::from(self.record.weight.max(1));
         places.values_mut().for_each(|time| *time /= period.max(1));
         self.read_groups(device, &mut places)?;
@@ -90,10 +93,12 @@ impl Store {
         if record == 0 {
             return Ok(None);
         }
+        let programs = Programs::of(self);
         Ok(Some(SampleWatch {
             record: self.fetch(record)?,
             host_memory: self.device.rings(),
-            programs: Programs::of(self),
+            long: programs.long_instructions(),
+            programs,
             names: HashMap::new(),
         }))
     }

@@ -46,7 +46,7 @@ pub struct Vitals {
     pub written: [u64; 2],
     /// Debug messages that have come.
     pub messages: u64,
-    /// If samples are taken: functions with how many they have so far, those that have most. Of many threads, of some.
+    /// If samples are taken: functions with how many they have so far, those that have most.
     pub functions: Vec<(String, u64)>,
     /// All samples of which these are some.
     pub samples: u64,

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 
+import chart
 from measure import BENCH, Failed, output
 
 ROOT = os.path.dirname(BENCH)
@@ -94,11 +95,36 @@ def compare(old, new):
     return lines + [f"not measured now: {name}" for name in missing], worse
 
 
+def updated(name, rows, found):
+    """The rows of a file of bench/results with the medians of this run; times that were not measured are left out."""
+
+    def cell(row, column):
+        times = found.get(f"{name}/{next(iter(row.values()))}/{column}")
+        return f"{statistics.median(times):.2f}" if times else "-" if column in TIMES else row[column]
+
+    return [{column: cell(row, column) for column in row} for row in rows]
+
+
+def write_book(options, found, devices):
+    """Puts the medians into the files of bench/results that the book's charts show, and draws these anew."""
+    for name in ("native", "ordinary"):
+        if not any(key.startswith(f"{name}/") for key in found):
+            continue
+        path = chart.RESULTS / f"{name}.tsv"
+        rows = updated(name, chart.read(path)[1], found)
+        notes = [f"bench/all.sh --book, {datetime.date.today():%d %B %Y}: milliseconds, medians of {options.reps} runs", devices]
+        lines = [f"# {note}" for note in notes] + ["\t".join(rows[0])] + ["\t".join(row.values()) for row in rows]
+        path.write_text("\n".join(lines) + "\n")
+    chart.main([])
+
+
 def self_test():
     old = {"a": [10.0, 11.0], "b": [10.0, 10.1], "c": [5.0], "d": [9.0, 9.1]}
     new = {"a": [11.4, 11.6], "b": [12.0, 12.2], "d": [7.0, 7.1]}
     lines, worse = compare(old, new)
     assert worse and [line.split(":")[0].split() for line in lines] == [["worse", "b"], ["better", "d"], ["not", "measured", "now"]], lines
+    rows = updated("native", [{"kernel": "hash", "threads": "8", "native": "1.00", "wasmtime": "2"}], {"native/hash/native": [3.0, 5.0]})
+    assert rows == [{"kernel": "hash", "threads": "8", "native": "4.00", "wasmtime": "-"}], rows
     assert compare(old, {"a": [10.5], "b": [10.0], "c": [5.0], "d": [9.0]}) == ([], False)
 
 
@@ -109,6 +135,7 @@ def main():
     parser.add_argument("--reps", type=int, default=5, help="repetitions of everything")
     parser.add_argument("--json", metavar="FILE", help="write all numbers, for --compare")
     parser.add_argument("--compare", metavar="OLD", help="a file that --json has written; ends with 1 if something is worse")
+    parser.add_argument("--book", action="store_true", help="put the medians into bench/results, and draw the book's charts anew")
     parser.add_argument("--self-test", action="store_true", help="check the comparison, and run nothing")
     options = parser.parse_args()
     if options.self_test:
@@ -124,16 +151,20 @@ def main():
                 stored = json.load(file)["ms"]
         except (OSError, ValueError, KeyError, TypeError) as error:
             parser.error(f"{options.compare} is no file of --json: {error}")
+    devices = output([options.bin, "devices"])[0].strip().splitlines()
+    if options.book and not any(line.startswith("cuda:0") for line in devices):
+        parser.error("--book needs a GPU: the book's charts are of one")
     found, failed = measure(options)
     for name, times in found.items():
         print(f"{name:<48} {statistics.median(times):10.2f} ms  spread {spread(times):8.2f}")
     if options.json:
         commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip()
-        devices = output([options.bin, "devices"])[0].strip().splitlines()
         about = {"date": f"{datetime.date.today()}", "commit": commit, "devices": devices, "system": platform.platform()}
         with open(options.json, "w") as file:
             json.dump({**about, "ms": found}, file, indent=1)
             file.write("\n")
+    if options.book:
+        write_book(options, found, "; ".join(devices))
     worse = False
     if stored is not None:
         lines, worse = compare(stored, found)

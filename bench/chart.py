@@ -86,7 +86,7 @@ class Chart:
         """The least value that the axis shows, and its ticks."""
         if self.log:
             low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
-            return 10.0**low, [10.0**power for power in range(low, high + 1)]
+            return 10.0**low, [10.0**power for power in range(low, max(high, low + 1) + 1)]
         step = 0.25
         return 0, [step * i for i in range(math.ceil(max(values) / step) + 1)]
 

@@ -21,6 +21,7 @@ mod compiled;
 mod context;
 pub mod link;
 mod machine_code;
+pub mod nvtx;
 pub mod sass;
 
 use std::ffi::{CString, c_int, c_uint, c_void};

@@ -5,6 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use gpu_run::{Engine, Module, ModuleOptions, is_serialized};
+use gpu_run_vm::cuda::nvtx;
 
 use crate::cli::PassArgs;
 use crate::lines::LineSource;
@@ -120,6 +121,7 @@ pub fn load_bytes(engine: &Engine, path: &Path, bytes: Vec<u8>, options: &Module
         });
     }
     let binary = wasm(path, &bytes)?;
+    let _range = nvtx::range("gpu-run: translate");
     let module = Module::from_binary(engine, &binary, options).map_err(|error| report::library(&error, path))?;
     // A module in text form has no lines to tell.
     let wasm = matches!(binary, Cow::Borrowed(_)).then_some(bytes);

@@ -16,6 +16,8 @@ pub fn general() -> Vec<Test> {
         ("profile/files", files),
         ("profile/compare", compare),
         ("profile/refuses", refuses),
+        #[cfg(target_os = "linux")]
+        ("profile/nvtx", nvtx),
     ]
 }
 
@@ -311,6 +313,54 @@ fn stopped(engine: &str) -> Tested {
         return Err(format!("waits have too few samples: {:?}", found.own).into());
     }
     Ok(())
+}
+
+/// Ranges for Nsight Systems: a library stands for NVTX's, and writes what it is called with.
+#[cfg(target_os = "linux")]
+fn nvtx() -> Tested {
+    const LIBRARY: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+static void say(const char *text) {
+  FILE *file = fopen(getenv("RANGES"), "a");
+  fprintf(file, "%s\n", text);
+  fclose(file);
+}
+extern "C" int nvtxRangePushA(const char *name) { return say(name), 0; }
+extern "C" int nvtxRangePop() { return say("pop"), 0; }
+"#;
+    let folder = tempfile::tempdir()?;
+    let (source, ranges) = (folder.path().join("nvtx.cpp"), folder.path().join("ranges"));
+    std::fs::write(&source, LIBRARY)?;
+    let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".into());
+    let mut compile = std::process::Command::new(compiler);
+    compile
+        .args(["-shared", "-fPIC", "-o"])
+        .arg(folder.path().join("libnvToolsExt.so.1"));
+    let compiled = compile.arg(&source).output()?;
+    expect(compiled.status.success(), "the library must be compiled", &compiled)?;
+    let run = |asks: bool| {
+        let mut command = gpu_run_plainly_on("cpu");
+        command.env("LD_LIBRARY_PATH", folder.path()).env("RANGES", &ranges);
+        if asks {
+            command.env("NVTX_INJECTION64_PATH", "a tool's");
+        }
+        command
+            .args(["--invoke", "shares"])
+            .arg(wat("shares.wat"))
+            .args(["2", "3"])
+            .output()
+    };
+    let plain = run(false)?;
+    expect(
+        plain.status.success() && !ranges.exists(),
+        "nobody asks for ranges",
+        &plain,
+    )?;
+    let output = run(true)?;
+    let told = std::fs::read_to_string(&ranges)?;
+    let wanted = "gpu-run: translate\npop\ngpu-run: run\npop\n";
+    expect(told == wanted && output.stdout == plain.stdout, &told, &output)
 }
 
 /// A program does the same with lines in its code.

@@ -13,6 +13,7 @@ use cudarc::driver::sys::{self, CUjit_option, CUjitInputType};
 
 use crate::cuda::check;
 use crate::cuda::context::Context;
+use crate::cuda::nvtx;
 use crate::device::{DeviceError, DeviceResult};
 
 /// `CU_JIT_SPLIT_COMPILE` of CUDA 12.5 and later, which the bindings for older drivers do not name.
@@ -158,6 +159,7 @@ impl Progress {
 ///
 /// The driver's, with what its compiler and linker say of the texts.
 pub fn link(ordinal: i32, inputs: &[Input], options: LinkOptions, progress: &Progress) -> DeviceResult<Linked> {
+    let _range = nvtx::range("gpu-run: compile");
     // Linking takes a current context, on any thread.
     let _context = Context::any(ordinal)?;
     let begin = Instant::now();

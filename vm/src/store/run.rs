@@ -44,6 +44,7 @@ use super::samples;
 use super::waits::{linked_threads_may_wait, threads_may_wait};
 use super::{Store, StoreError, Value};
 use crate::compiled::Entry;
+use crate::cuda::nvtx;
 use crate::device::{Device, DeviceResult, Plan};
 use crate::layout::{self, Control, DebugThread, Launch, Ring, Thread};
 use crate::stands::Stands;
@@ -178,6 +179,7 @@ impl Store {
             host.device_flag = Some(self.run.launch + offset_of!(Launch, stop) as u64);
         }
         let ticker = self.ticker();
+        let range = nvtx::range("gpu-run: run");
         let begin = Instant::now();
         // SAFETY: `prepare` completed the record; what it points to belongs to the store, which is
         // borrowed until the kernel has ended. The programs were verified before instantiation.
@@ -211,6 +213,7 @@ impl Store {
                 host.device_flag = Some(self.run.launch + offset_of!(Launch, stop) as u64);
             }
         };
+        drop(range);
         if parked {
             self.settle_code(compiled)?;
         }

@@ -54,9 +54,8 @@ def of_bench(name, options, extra):
                 yield f"{name}/{row[0]}/{head}", float(text)
 
 
-def measure(options):
+def measure(options, has_gpu):
     """All numbers of all repetitions, by name, and whether a bench failed."""
-    has_gpu = "cuda:0" in output([options.bin, "devices"])[0]
     parts = {"interpreter": lambda: interpreter(options)}
     for name, without_gpu in BENCHES.items():
         extra = [] if has_gpu else without_gpu
@@ -152,9 +151,10 @@ def main():
         except (OSError, ValueError, KeyError, TypeError) as error:
             parser.error(f"{options.compare} is no file of --json: {error}")
     devices = output([options.bin, "devices"])[0].strip().splitlines()
-    if options.book and not any(line.startswith("cuda:0") for line in devices):
+    has_gpu = any(line.startswith("cuda:0") for line in devices)
+    if options.book and not has_gpu:
         parser.error("--book needs a GPU: the book's charts are of one")
-    found, failed = measure(options)
+    found, failed = measure(options, has_gpu)
     for name, times in found.items():
         print(f"{name:<48} {statistics.median(times):10.2f} ms  spread {spread(times):8.2f}")
     if options.json:

@@ -216,6 +216,9 @@ constants! { ENUMERATORS:
     BLOCK_FIRST: u32 = 6;
 }
 
+/// What of a depth is in a mark.
+pub const MARK_DEPTHS: u32 = (MARK_CALLS >> MARK_PC) - 1;
+
 /// A pointer on the device.
 pub type Ptr = u64;
 

@@ -27,6 +27,20 @@ pub(super) fn marks(program: &Program, blocks: &Blocks) -> Vec<(u32, u16)> {
     blocks.all().map(mark).collect()
 }
 
+/// The operations of a program, each with the word where its block begins, and its own. What stands before a function's first
+/// block, such as `enter`, counts nowhere.
+pub(super) fn operations<'p>(program: &'p Program, blocks: &'p Blocks) -> impl Iterator<Item = (u32, u32, Op)> + 'p {
+    let functions = program.meta.functions.iter().zip(&blocks.starts);
+    functions.flat_map(move |(function, starts)| {
+        let mut starts = starts.iter().peekable();
+        let mut block = None;
+        code(program, function).filter_map(move |(word, inst)| {
+            block = starts.next_if(|start| **start == word).copied().or(block);
+            Some((block?, word, inst.op))
+        })
+    })
+}
+
 /// What blocks of a store's programs are counted with.
 pub(super) struct Counting {
     wanted: Option<Counted>,
@@ -136,28 +150,21 @@ impl Store {
         let mut kinds: BTreeMap<Kind, u64> = BTreeMap::new();
         let mut counts = Counts::default();
         let blocks = self.blocks(&program);
-        for (function, starts) in program.meta.functions.iter().zip(&blocks.starts) {
-            let mut starts = starts.iter().peekable();
-            let (mut times, mut warps) = (0, 0);
-            for (word, inst) in code(&program, function) {
-                if starts.next_if(|start| **start == word).is_some() {
-                    let count = |all: &Vec<u64>| all.get((start + word) as usize).copied().unwrap_or(0);
-                    let [lanes, of_warps] = &self.counting.all;
-                    (times, warps) = (count(lanes), count(of_warps));
-                }
-                if times == 0 {
-                    continue;
-                }
-                *kinds.entry(Kind::of(inst.op)).or_default() += times;
-                let (loaded, stored) = traffic(inst.op);
-                counts.traffic.0 += loaded * times;
-                counts.traffic.1 += stored * times;
-                counts.places.push(CountedPlace {
-                    operations: times,
-                    warps,
-                    backtrace: self.backtrace_of(start + word, 1, &[]),
-                });
+        for (block, word, op) in operations(&program, &blocks) {
+            let count = |all: &Vec<u64>| all.get((start + block) as usize).copied().unwrap_or(0);
+            let [times, warps] = self.counting.all.each_ref().map(count);
+            if times == 0 {
+                continue;
             }
+            *kinds.entry(Kind::of(op)).or_default() += times;
+            let (loaded, stored) = traffic(op);
+            counts.traffic.0 += loaded * times;
+            counts.traffic.1 += stored * times;
+            counts.places.push(CountedPlace {
+                operations: times,
+                warps,
+                backtrace: self.backtrace_of(start + word, 1, &[]),
+            });
         }
         counts.kinds = kinds.into_iter().collect();
         counts.kinds.sort_by_key(|(kind, count)| (Reverse(*count), *kind));

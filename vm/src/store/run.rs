@@ -161,13 +161,8 @@ impl Store {
             "a run begins"
         );
         let heap = self.heap_watch();
-        let samples = match sink.wants_functions() {
-            true => self.sample_watch(self.sampling.record_in_use())?,
-            false => None,
-        };
-        let counts = sink.vitals_every().and_then(|_| self.count_watch());
-        let watch = self.watch(options, plan.lanes, serving.as_ref(), (samples, counts), sink);
-        let observer = self.observer(self.sampling.record_in_use(), self.sampling.period(), plan.lanes)?;
+        let watch = self.watch(options, plan.lanes, serving.as_ref(), sink);
+        let observer = self.observer(plan.lanes);
         let mut host = Host::new(&self.run, options, threads, sink);
         host.watch = watch;
         host.heap = heap;

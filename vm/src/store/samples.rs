@@ -41,6 +41,7 @@ pub(super) struct Sampling {
     threads: Sized,
     record: Sized,
     marks: Sized,
+    now: Option<layout::Samples>,
     /// Nanoseconds of threads' time in compiled code in the runs so far, and how many samples had no group.
     observed: BTreeMap<Stack, u64>,
     lost: u64,
@@ -67,8 +68,8 @@ impl Programs {
     }
 
     /// Each with the word where it begins.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Program)> {
-        self.0.iter().map(|(start, program)| (*start, &**program))
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Arc<Program>)> {
+        self.0.iter().map(|(start, program)| (*start, program))
     }
 
     /// The program with a word, and the word's number in it.
@@ -80,7 +81,7 @@ impl Programs {
 
     /// The instructions that take their time by themselves, by their words.
     pub(super) fn long_instructions(&self) -> HashMap<u32, Op> {
-        let of_program = |(start, program): (u32, &Program)| -> Vec<(u32, Op)> {
+        let of_program = |(start, program): (u32, &Arc<Program>)| -> Vec<(u32, Op)> {
             let all = instructions(&program.code).filter_map(|(word, inst)| Some((start + word as u32, inst.ok()?.op)));
             all.filter(|(_, op)| long_kind(*op).is_some()).collect()
         };
@@ -94,9 +95,9 @@ impl Sampling {
         self.period.unwrap_or_default()
     }
 
-    /// Where the record is of runs with samples, or 0.
-    pub(super) fn record_in_use(&self) -> Ptr {
-        self.period.map_or(0, |_| self.record.ptr)
+    /// The record of the run under way, as it began, if samples are taken of it.
+    pub(super) fn record_in_use(&self) -> Option<layout::Samples> {
+        self.now
     }
 }
 
@@ -108,6 +109,7 @@ impl Default for Sampling {
             threads: Sized::new("samples"),
             record: Sized::new("samples"),
             marks: Sized::new("samples"),
+            now: None,
             observed: BTreeMap::new(),
             lost: 0,
         }
@@ -237,6 +239,7 @@ impl Store {
             mark_threads,
             pad: 0,
         };
+        sampling.now = Some(record);
         let at = sampling.record.at_least(device, size_of::<layout::Samples>() as u64)?;
         // SAFETY: allocated with this size; no kernel runs.
         unsafe { device.write(at, bytemuck::bytes_of(&record))? };
@@ -280,38 +283,32 @@ impl Store {
         // SAFETY: as many as there are; no kernel runs.
         unsafe { self.device.read(at, bytemuck::cast_slice_mut(&mut groups))? };
         let long = Programs::of(self).long_instructions();
-        let long = |pc: u32| long.get(&pc).copied();
-        let kind = |op: Option<Op>, doing: Doing| op.filter(|_| doing == Doing::Runs).and_then(long_kind);
-        let used = groups.iter().filter(|sample| sample.count > 0);
-        let mut groups: Vec<SampleGroup> = used
-            .map(|sample| {
-                let calls = &sample.calls[..(sample.frames as usize).min(layout::SAMPLE_CALLS)];
-                let doing = Doing::of(sample.state);
-                SampleGroup {
-                    samples: sample.count,
-                    doing,
-                    kind: kind(long(sample.pc), doing),
-                    backtrace: self.backtrace_of(sample.pc, sample.depth, calls),
-                }
-            })
-            .collect();
+        let group = |samples, doing, pc, depth, calls: &[u32]| SampleGroup {
+            samples,
+            doing,
+            kind: long
+                .get(&pc)
+                .filter(|_| doing == Doing::Runs)
+                .and_then(|op| long_kind(*op)),
+            backtrace: self.backtrace_of(pc, depth, calls),
+        };
+        let mut all = Vec::new();
+        for sample in groups.iter().filter(|sample| sample.count > 0) {
+            let calls = &sample.calls[..(sample.frames as usize).min(layout::SAMPLE_CALLS)];
+            let doing = Doing::of(sample.state);
+            all.push(group(sample.count, doing, sample.pc, sample.depth, calls));
+        }
         let nanoseconds = period.as_nanos() as u64;
         for (stack, time) in &self.sampling.observed {
             let samples = (time + nanoseconds / 2) / nanoseconds;
-            let op = long(stack.pc);
-            let doing = op.map_or(Doing::Runs, doing_in);
+            let doing = long.get(&stack.pc).map_or(Doing::Runs, |op| doing_in(*op));
             let depth = 1 + stack.calls.len() as u32 + u32::from(stack.more);
-            groups.extend((samples > 0).then(|| SampleGroup {
-                samples,
-                doing,
-                kind: kind(op, doing),
-                backtrace: self.backtrace_of(stack.pc, depth, &stack.calls),
-            }));
+            all.extend((samples > 0).then(|| group(samples, doing, stack.pc, depth, &stack.calls)));
         }
-        groups.sort_by_key(|group| std::cmp::Reverse(group.samples));
+        all.sort_by_key(|group| std::cmp::Reverse(group.samples));
         Ok(Samples {
             period,
-            groups,
+            groups: all,
             lost: self.sampling.lost,
         })
     }

@@ -209,8 +209,7 @@ impl<'a> Compiler<'a> {
             match place.block {
                 0 => self.mark_begin(),
                 // Another region has marked where it was.
-                block if self.unit.options.samples => self.mark(self.first_word(block)),
-                _ => {}
+                block => self.mark(self.first_word(block)),
             }
             if self.cfg.blocks[place.block].cold {
                 self.exits.note(place.block);

@@ -69,15 +69,14 @@ impl Compiler<'_> {
         small.then_some(fact.max)
     }
 
-    /// Whether an instruction copies or fills so few bytes that it calls nothing.
-    pub fn is_small(&self, node: &Node) -> bool {
+    /// The bytes that an instruction copies or fills, if they are so few that it calls nothing.
+    pub fn small_bytes(&self, node: &Node) -> Option<u32> {
         let args = &node.inst.args;
-        let length = match node.inst.op {
+        match node.inst.op {
             Op::MemoryCopy => self.small_length(args[2], &args[3..5]),
             Op::MemoryFill => self.small_length(args[2], &args[3..4]),
             _ => None,
-        };
-        length.is_some()
+        }
     }
 
     /// `memory.size`, in pages of 64 KiB.
@@ -99,9 +98,7 @@ impl Compiler<'_> {
     /// `memory.copy`.
     pub fn memory_copy(&mut self, node: &Node) {
         let args = node.inst.args;
-        if node.inst.op == Op::MemoryCopy
-            && let Some(len) = self.small_length(args[2], &args[3..5])
-        {
+        if let Some(len) = self.small_bytes(node) {
             let to = self.place(node, args[0], args[3], 0, u64::from(len));
             let from = self.place(node, args[1], args[4], 0, u64::from(len));
             return self.small_copy(&to, &from, len);
@@ -197,9 +194,7 @@ impl Compiler<'_> {
     pub fn memory_fill(&mut self, node: &Node) {
         let args = node.inst.args;
         let value = self.canonical_operand(args[1], 1);
-        if node.inst.op == Op::MemoryFill
-            && let Some(len) = self.small_length(args[2], &args[3..4])
-        {
+        if let Some(len) = self.small_bytes(node) {
             let to = self.place(node, args[0], args[3], 0, u64::from(len));
             let (word, pair) = (self.w.word(), self.w.pair());
             ptx!(self, "prmt.b32 {word}, {value}, {value}, 0;");

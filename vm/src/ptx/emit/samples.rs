@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::mem::offset_of;
 
-use crate::layout::{Context, MARK_CALLS, MARK_FRAMES, MARK_GROUP, MARK_PC};
+use crate::layout::{Context, MARK_CALLS, MARK_DEPTHS, MARK_FRAMES, MARK_GROUP, MARK_PC};
 use crate::ptx::analysis::cfg::{Node, ends_path, is_call};
 use crate::ptx::emit::function::{Compiler, Role};
 use crate::ptx::writer::ptx;
@@ -18,8 +18,6 @@ use crate::stands::long_kind;
 
 /// Bytes of the marks of a group's threads that lie side by side.
 const ROW: usize = 4 * MARK_GROUP;
-/// What of a depth is in a mark.
-const DEPTHS: u32 = (MARK_CALLS >> MARK_PC) - 1;
 /// Instructions after a call of which it is not marked that it has come back, if another call follows them.
 const FEW: usize = 6;
 
@@ -56,7 +54,7 @@ impl Compiler<'_> {
     pub fn mark_begin(&mut self) {
         let first = self.unit.entries.contains(&self.index) || self.analysis.thread_start == Some(self.index);
         let told = !first && !self.facts.pointed && !self.facts.tail_called && !matches!(self.role, Role::Kernel);
-        if self.unit.options.samples && !told {
+        if !told {
             self.mark(self.function.start + 1);
         }
     }
@@ -75,9 +73,7 @@ impl Compiler<'_> {
 
     /// The frame makes a call.
     pub fn mark_call(&mut self, node: &Node) {
-        if self.unit.options.samples {
-            self.write_mark((node.next - self.function.start) | MARK_CALLS);
-        }
+        self.write_mark((node.next - self.function.start) | MARK_CALLS);
     }
 
     /// It has come back.
@@ -85,7 +81,7 @@ impl Compiler<'_> {
         let nodes = self.cfg.block_nodes(self.block);
         let after = nodes.iter().skip_while(|other| other.pc <= node.pc).take(FEW);
         let again = after.map(|node| node.inst.op).any(is_call);
-        if self.unit.options.samples && !again {
+        if !again {
             self.mark(node.next);
         }
     }
@@ -93,6 +89,9 @@ impl Compiler<'_> {
     /// The frame goes on at word `pc`, and those that it has called are gone: the exception that it handles has left them, with
     /// marks of calls.
     pub fn mark_handler(&mut self, pc: u32) {
+        if !self.unit.options.samples {
+            return;
+        }
         self.mark(pc);
         let (row, at) = (self.w.word(), self.w.pair());
         ptx!(self, "add.u32 {row}, %depth, 1;");
@@ -102,8 +101,11 @@ impl Compiler<'_> {
         ptx!(self, "st.relaxed.gpu.global.b32 [{at}+{ROW}], 0;");
     }
 
-    /// Relaxed: the host reads it at any time, and orders nothing by it.
+    /// Writes the frame's mark, if samples are taken. Relaxed: the host reads it at any time, and orders nothing by it.
     fn write_mark(&mut self, word: u32) {
+        if !self.unit.options.samples {
+            return;
+        }
         let mark = self.w.word();
         ptx!(self, "add.u32 {mark}, %here, {word};");
         ptx!(self, "st.relaxed.gpu.global.b32 [%row+{ROW}], {mark};");
@@ -118,14 +120,14 @@ impl Compiler<'_> {
         _ = writeln!(out, "\tmad.wide.u32 %row, %here, {ROW}, %row;");
         let load = self.layout.load_start(&self.unit.prefix, "%first", start as u32);
         _ = writeln!(out, "\t{load}");
-        _ = writeln!(out, "\tand.b32 %here, %depth, {DEPTHS};");
+        _ = writeln!(out, "\tand.b32 %here, %depth, {MARK_DEPTHS};");
         _ = writeln!(out, "\tmad.lo.u32 %here, %here, {}, %first;", 1 << MARK_PC);
         out
     }
 
     /// Writes an instruction, between marks if it takes its time in the runtime.
     pub fn instruction_between_marks(&mut self, node: &Node, block: usize) {
-        let long = self.unit.options.samples && long_kind(node.inst.op).is_some() && !self.is_small(node);
+        let long = long_kind(node.inst.op).is_some() && self.small_bytes(node).is_none();
         if long {
             self.mark(node.pc);
         }

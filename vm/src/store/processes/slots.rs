@@ -20,7 +20,7 @@ const APART: u64 = 4352;
 const SHARE: (u64, u64) = (9, 10);
 
 /// Lanes of a warp.
-pub(super) const WARP: u32 = 32;
+pub(in crate::store) const WARP: u32 = 32;
 /// Warps of a multiprocessor that keep it busy with compiled code: one for each of its schedulers.
 const WARPS_ENOUGH: u32 = 4;
 /// More lanes than any device has.

@@ -1,10 +1,13 @@
 //! Looks at counts of blocks while a run goes on: how many operations it has executed.
 
+use std::collections::BTreeMap;
+
 use super::super::Store;
+use super::super::counts::operations;
+use super::super::samples::Programs;
 use super::vitals::words;
 use crate::device::{Device, DeviceResult};
 use crate::layout;
-use crate::ptx::code;
 
 /// Bytes of counts that are read at most: more would hold the bus for long.
 const MOST: u64 = 16 << 20;
@@ -15,7 +18,7 @@ pub(super) struct CountWatch {
     /// Whether device memory is the host's own, so that a copy would race with lanes.
     host_memory: bool,
     /// Words of the store's code where basic blocks begin, each with its operations.
-    blocks: Vec<(u32, u64)>,
+    blocks: BTreeMap<u32, u64>,
     counts: Vec<u64>,
 }
 
@@ -34,31 +37,18 @@ impl CountWatch {
 
 impl Store {
     /// What looks at the counts of the run that is about to begin; `None` if it counts nothing, or too much to be read
-    /// meanwhile.
-    pub(super) fn count_watch(&mut self) -> Option<CountWatch> {
+    /// meanwhile. `host_memory`: see [`CountWatch`].
+    pub(super) fn count_watch(&mut self, host_memory: bool) -> Option<CountWatch> {
         let record = self.counting.record_in_use()?;
         let all = u64::from(record.words) * u64::from(record.copies);
-        let host_memory = self.host_memory_meanwhile().filter(|_| 8 * all <= MOST)?;
-        let programs: Vec<_> = self
-            .instance_infos
-            .iter()
-            .map(|info| (info.code_start, info.program.clone()))
-            .collect();
-        let mut blocks: Vec<(u32, u64)> = Vec::new();
-        for (start, program) in programs {
-            let starts = self.blocks(&program);
-            for (function, starts) in program.meta.functions.iter().zip(&starts.starts) {
-                let mut starts = starts.iter().peekable();
-                // What stands before the first block, such as `enter`, counts nowhere.
-                let before = blocks.len();
-                for (word, _) in code(&program, function) {
-                    if starts.next_if(|start| **start == word).is_some() {
-                        blocks.push((start + word, 0));
-                    }
-                    if let Some((_, operations)) = blocks[before..].last_mut() {
-                        *operations += 1;
-                    }
-                }
+        if 8 * all > MOST {
+            return None;
+        }
+        let mut blocks: BTreeMap<u32, u64> = BTreeMap::new();
+        for (start, program) in Programs::of(self).iter() {
+            let of_program = self.blocks(program);
+            for (block, ..) in operations(program, &of_program) {
+                *blocks.entry(start + block).or_default() += 1;
             }
         }
         Some(CountWatch {

@@ -14,10 +14,11 @@ use gpu_run_bytecode::code::instructions;
 use gpu_run_bytecode::{Op, Program};
 
 use super::super::Store;
+use super::super::processes::WARP;
 use super::super::samples::{Programs, Stack};
 use super::vitals::words;
 use crate::device::{Device, DeviceResult};
-use crate::layout::{self, MARK_CALLS, MARK_FRAMES, MARK_GROUP, MARK_PC, Ptr, Spawner};
+use crate::layout::{MARK_CALLS, MARK_DEPTHS, MARK_FRAMES, MARK_GROUP, MARK_PC, Ptr, Spawner};
 
 /// Bytes of a group's marks.
 pub(in crate::store) const GROUP_BYTES: u64 = 4 * (MARK_GROUP * (1 + MARK_FRAMES)) as u64;
@@ -31,12 +32,6 @@ const SHARE: u32 = 4;
 /// Irrational parts of 2^64: the golden ratio's and the silver ratio's, by which groups and times between looks are chosen.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 const SILVER: u64 = 0x6a09_e667_f3bc_c909;
-
-/// Lanes of a warp.
-const LANES_TOGETHER: u64 = 32;
-
-/// What of a depth is in a mark.
-const DEPTHS: u32 = (MARK_CALLS >> MARK_PC) - 1;
 
 /// Looks at the marks of a run.
 pub(in crate::store) struct Observer {
@@ -101,7 +96,7 @@ impl Observer {
         words(device, self.host_memory, at, &mut word)?;
         let used = (word[0] >> 32).max(1);
         Ok(match used <= warps {
-            true => (used * LANES_TOGETHER).div_ceil(MARK_GROUP as u64).min(self.groups),
+            true => (used * u64::from(WARP)).div_ceil(MARK_GROUP as u64).min(self.groups),
             false => self.groups,
         })
     }
@@ -138,7 +133,7 @@ impl Observer {
         let row = |depth: u32| MARK_GROUP * (1 + depth as usize % MARK_FRAMES);
         let frame = |depth: u32| {
             let mark = marks.get(row(depth) + thread).copied().unwrap_or_default();
-            let mark = Mark::of(mark).filter(|mark| mark.depth == depth & DEPTHS);
+            let mark = Mark::of(mark).filter(|mark| mark.depth == depth & MARK_DEPTHS);
             mark.filter(|mark| mark.pc != 0)
         };
         // Of deep recursion only the innermost frames have rows.
@@ -146,7 +141,7 @@ impl Observer {
         let outermost = match frame(1).filter(|_| !deep) {
             Some(_) => 1,
             // Without a call, it is the outermost of those that have marks: one further out would be in a call.
-            None => match innermost_run(&frame).or_else(|| (0..=DEPTHS).find(|depth| frame(*depth).is_some())) {
+            None => match innermost_run(&frame).or_else(|| (0..=MARK_DEPTHS).find(|depth| frame(*depth).is_some())) {
                 Some(depth) => depth,
                 None => return,
             },
@@ -155,20 +150,17 @@ impl Observer {
         self.stack.extend([0, u32::from(outermost > 1)]);
         let (mut place, mut callee) = (0, None);
         for depth in (outermost..).take(MARK_FRAMES) {
-            let found = frame(depth).filter(|mark| self.calls.may_be_in(callee, mark.pc));
-            place = match (found, callee) {
-                (Some(mark), _) => mark.pc,
-                // It has marked nothing yet.
-                (None, Some((start, _))) => start + 1,
-                (None, None) => place,
-            };
-            let Some(call) = found.filter(|mark| mark.calls) else {
+            let Some(mark) = frame(depth).filter(|mark| self.calls.may_be_in(callee, mark.pc)) else {
                 break;
             };
-            self.stack.push(call.pc);
-            callee = self.calls.targets.get(&call.pc).copied();
-            // Where it is not known where the call leads, and the callee has marked nothing.
-            place = call.pc - 1;
+            place = mark.pc;
+            if !mark.calls {
+                break;
+            }
+            self.stack.push(mark.pc);
+            callee = self.calls.targets.get(&mark.pc).copied();
+            // Where the callee is as long as it has marked nothing; of one that is not known, the call.
+            place = callee.map_or(place - 1, |(start, _)| start + 1);
         }
         self.stack[0] = place;
         self.stack[2..].reverse();
@@ -212,7 +204,7 @@ impl Mark {
     fn of(mark: u32) -> Option<Mark> {
         (mark != 0).then_some(Mark {
             pc: mark & ((1 << MARK_PC) - 1),
-            depth: mark >> MARK_PC & DEPTHS,
+            depth: mark >> MARK_PC & MARK_DEPTHS,
             calls: mark & MARK_CALLS != 0,
         })
     }
@@ -222,9 +214,9 @@ impl Mark {
 /// innermost one.
 fn innermost_run(frame: &impl Fn(u32) -> Option<Mark>) -> Option<u32> {
     let calls = |depth: u32| frame(depth).is_some_and(|mark| mark.calls);
-    let last = (0..=DEPTHS).find(|depth| calls(*depth) && !calls(depth + 1))?;
-    let frames = (0..MARK_FRAMES as u32).take_while(|further| calls(last.wrapping_sub(*further) & DEPTHS));
-    Some(last.wrapping_sub(frames.count() as u32 - 1) & DEPTHS)
+    let last = (0..=MARK_DEPTHS).find(|depth| calls(*depth) && !calls(depth + 1))?;
+    let frames = (0..MARK_FRAMES as u32).take_while(|further| calls(last.wrapping_sub(*further) & MARK_DEPTHS));
+    Some(last.wrapping_sub(frames.count() as u32 - 1) & MARK_DEPTHS)
 }
 
 /// Where calls lead, by words of a store's code.
@@ -244,16 +236,19 @@ impl Calls {
         let words = |function: &gpu_run_bytecode::Function| (start + function.start, start + function.end);
         self.functions.extend(program.meta.functions.iter().map(words));
         let mut any = false;
-        let all = || instructions(&program.code).filter_map(|(word, inst)| Some((word, inst.ok()?)));
-        for ((word, inst), (next, _)) in all().zip(all().skip(1)) {
+        let mut called = None;
+        for (word, inst) in instructions(&program.code) {
+            let Ok(inst) = inst else { continue };
+            // The return address of a call is the word after it.
+            if let Some(function) = called.take() {
+                self.targets.insert(start + word as u32, function);
+            }
             let callee = || {
                 let head = (word as i64 + inst.args[1]) as u32;
                 Some(words(&program.meta.functions[program.function_at(head)?]))
             };
             match inst.op {
-                Op::Call => self
-                    .targets
-                    .extend(callee().map(|function| (start + next as u32, function))),
+                Op::Call => called = callee(),
                 Op::ReturnCall => self.tails.extend(callee().map(|function| function.0)),
                 Op::ReturnCallIndirect | Op::ReturnCallImport => any = true,
                 _ => {}
@@ -277,35 +272,25 @@ impl Calls {
 }
 
 impl Store {
-    /// What looks at the compiled run that is about to begin, whose record of samples is at `record`; `None` if no samples
-    /// are taken of it.
-    pub(super) fn observer(&mut self, record: Ptr, period: Duration, lanes: u32) -> DeviceResult<Option<Observer>> {
-        if record == 0 {
-            return Ok(None);
-        }
-        let (record, host_memory) = (self.fetch::<layout::Samples>(record)?, self.host_memory_meanwhile());
-        let (false, Some(host_memory)) = (record.marks == 0, host_memory) else {
-            return Ok(None);
-        };
+    /// What looks at the compiled run that is about to begin, which has so many lanes; `None` if no samples are taken of it.
+    pub(super) fn observer(&self, lanes: u32) -> Option<Observer> {
+        let record = self.sampling.record_in_use().filter(|record| record.marks != 0)?;
+        let host_memory = self.host_memory_meanwhile()?;
         if self.code.len / 8 > 1 << MARK_PC {
             tracing::warn!("the program is too large for samples of compiled code");
-            return Ok(None);
+            return None;
         }
         let mut calls = Calls::default();
         for (start, program) in Programs::of(self).iter() {
             calls.add(start, program);
         }
         let groups = u64::from(record.mark_threads) / MARK_GROUP as u64;
-        let every = (period / groups.clamp(1, LOOKS) as u32).max(SHORTEST);
+        let every = (self.sampling.period() / groups.clamp(1, LOOKS) as u32).max(SHORTEST);
         let begin = Instant::now();
-        Ok(Some(Observer {
+        Some(Observer {
             marks: record.marks,
             groups,
-            spawner: self
-                .run
-                .spawn
-                .in_use()
-                .map(|at| (at, u64::from(lanes) / LANES_TOGETHER)),
+            spawner: self.run.spawn.in_use().map(|at| (at, u64::from(lanes / WARP))),
             host_memory,
             every,
             next: begin,
@@ -316,7 +301,7 @@ impl Store {
             calls,
             stack: Vec::new(),
             found: HashMap::new(),
-        }))
+        })
     }
 }
 
@@ -351,7 +336,7 @@ mod tests {
         read[3] = 1;
         for (depth, pc, calls) in marks {
             let call = if *calls { MARK_CALLS } else { 0 };
-            read[MARK_GROUP * (1 + *depth as usize % MARK_FRAMES) + 3] = (depth & DEPTHS) << MARK_PC | pc | call;
+            read[MARK_GROUP * (1 + *depth as usize % MARK_FRAMES) + 3] = (depth & MARK_DEPTHS) << MARK_PC | pc | call;
         }
         (0..MARK_GROUP).for_each(|thread| observer.count(thread, 5));
         assert!(observer.found.values().all(|time| *time == 5));

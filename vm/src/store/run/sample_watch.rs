@@ -11,7 +11,7 @@ use super::super::samples::Programs;
 use super::Observer;
 use super::vitals::words;
 use crate::device::{Device, DeviceResult};
-use crate::layout::{self, Ptr, Sample};
+use crate::layout::{self, Sample};
 use crate::stands::{Doing, doing_in};
 
 /// Functions that are told of.
@@ -20,6 +20,8 @@ const FUNCTIONS: usize = 20;
 /// Where a run's samples are, and what tells the names of places.
 pub(super) struct SampleWatch {
     record: layout::Samples,
+    /// Nanoseconds for which a sample of compiled code stands.
+    period: u64,
     host_memory: bool,
     programs: Programs,
     long: HashMap<u32, Op>,
@@ -35,8 +37,7 @@ impl SampleWatch {
     ) -> DeviceResult<(Vec<(String, u64)>, u64)> {
         let mut places: BTreeMap<u32, u64> = observer.map(Observer::places).unwrap_or_default();
         places.retain(|pc, _| self.long.get(pc).is_none_or(|op| doing_in(*op) == Doing::Runs));
-        let period = self.record.period_ns / u64::from(self.record.weight.max(1));
-        places.values_mut().for_each(|time| *time /= period.max(1));
+        places.values_mut().for_each(|time| *time /= self.period);
         self.read_groups(device, &mut places)?;
         let all = places.values().sum();
         let mut functions: HashMap<String, u64> = HashMap::new();
@@ -88,18 +89,16 @@ impl SampleWatch {
 }
 
 impl Store {
-    /// What looks at the samples of the run that is about to begin, whose record is at `record`; `None` if it takes none.
-    pub(super) fn sample_watch(&mut self, record: Ptr) -> DeviceResult<Option<SampleWatch>> {
-        if record == 0 {
-            return Ok(None);
-        }
+    /// What looks at the samples of the run that is about to begin; `None` if it takes none.
+    pub(super) fn sample_watch(&self) -> Option<SampleWatch> {
         let programs = Programs::of(self);
-        Ok(Some(SampleWatch {
-            record: self.fetch(record)?,
+        Some(SampleWatch {
+            record: self.sampling.record_in_use()?,
+            period: self.sampling.period().as_nanos() as u64,
             host_memory: self.device.rings(),
             long: programs.long_instructions(),
             programs,
             names: HashMap::new(),
-        }))
+        })
     }
 }

@@ -245,17 +245,19 @@ impl Store {
 
     /// What looks at the run that is about to begin, if its sink asks for that.
     pub(super) fn watch(
-        &self,
+        &mut self,
         options: &RunOptions,
         lanes: u32,
         serving: Option<&RequestSession>,
-        (samples, counts): (Option<SampleWatch>, Option<CountWatch>),
         sink: &dyn Sink,
     ) -> Option<Watch> {
         let every = sink.vitals_every()?;
         let memory = self.instance_infos.first().and_then(|info| info.memories.first());
+        let memory = memory.map_or(0, |memory| self.memory_infos[*memory as usize].record);
         let spawner = self.run.spawn.in_use().unwrap_or_default();
         let host_memory = self.host_memory_meanwhile()?;
+        let samples = sink.wants_functions().then(|| self.sample_watch()).flatten();
+        let counts = self.count_watch(host_memory);
         let begin = Instant::now();
         Some(Watch {
             every,
@@ -267,7 +269,7 @@ impl Store {
                 ..Vitals::default()
             },
             requests: serving.map(|serving| serving.service.counter()),
-            memory: memory.map_or(0, |memory| self.memory_infos[*memory as usize].record),
+            memory,
             spawner,
             threads: (!host_memory && spawner == 0 && options.threads <= MOST_THREADS)
                 .then_some((self.run.threads.ptr, options.threads)),

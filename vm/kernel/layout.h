@@ -305,11 +305,10 @@ struct Sample {
   u32 calls[SAMPLE_CALLS];
 };
 // Where a thread is in compiled code, for the host, which looks now and then: whether it is there at all, and in row
-// 1 + d % MARK_FRAMES a mark of its frame at depth d. A mark is a word of the store's code: where the frame is, or where it
-// goes on after a call that it makes. Above its MARK_PC bits are those of the depth that fit, and MARK_CALLS in a call. The
-// threads of a group lie side by side in each row.
-constexpr u32 MARK_PC = 23;
-constexpr u32 MARK_CALLS = 1u << 31;
+// d a mark of its frame at depth d, in row MARK_FRAMES that of one from this depth on. A mark is a word of the store's code:
+// where the frame goes on after a call that it makes, or, with MARK_OWN, where it is itself. The threads of a group lie side
+// by side in each row.
+constexpr u32 MARK_OWN = 1u << 31;
 constexpr u32 MARK_GROUP = 128;
 constexpr u32 MARK_FRAMES = 32;
 // Of a thread, by its id.

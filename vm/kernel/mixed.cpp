@@ -183,7 +183,7 @@ GPU_RUN_NOINLINE u32 run_native(const Launch &launch, Thread &thread, const Nati
   context.stack_limit = thread.stack_limit;
   // What of the interpreter's time is in no sample yet. It goes on after the call, which may run the interpreter too.
   const u64 part = launch.samples ? lane_time() - launch.samples->threads[context.id].last : 0;
-  if (launch.samples) mark_compiled(context, true);
+  mark_compiled(context, true);
   const u32 thrown = ((u32(*)(Context *, u32))native.code)(&context, caller.depth + 1);
   if (launch.samples) {
     mark_compiled(context, false);
@@ -302,7 +302,7 @@ GPU_RUN_NOINLINE u32 run_nested(Context &context, u32 depth, const Registers &re
     wait_nested(context, idle);
   }
   const u32 ended = context.nested;
-  if (launch.samples) mark_compiled(context, true);
+  mark_compiled(context, true);
   context.stack_limit = thread.stack_limit;
   thread.native = outer;
   context.nested = outer_nested;

@@ -62,8 +62,7 @@ constants! { CONSTANTS:
     SAMPLE_CALLS: usize = 60;
     /// Bits of a mark that tell a word, and the one that tells a call; threads whose marks lie side by side, and frames of
     /// which there are some.
-    MARK_PC: u32 = 23;
-    MARK_CALLS: u32 = 1 << 31;
+    MARK_OWN: u32 = 1 << 31;
     MARK_GROUP: usize = 128;
     MARK_FRAMES: usize = 32;
     /// Units of the innermost frame that the record of an end keeps.
@@ -215,9 +214,6 @@ constants! { ENUMERATORS:
     BLOCK_SIZE: u32 = 4;
     BLOCK_FIRST: u32 = 6;
 }
-
-/// What of a depth is in a mark.
-pub const MARK_DEPTHS: u32 = (MARK_CALLS >> MARK_PC) - 1;
 
 /// A pointer on the device.
 pub type Ptr = u64;

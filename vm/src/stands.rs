@@ -1,10 +1,12 @@
 //! Where threads stand when a run is stopped from outside: what there is to see of a program that hangs.
 
-use gpu_run_bytecode::{Handler, Op};
+use gpu_run_bytecode::code::{Inst, instructions};
+use gpu_run_bytecode::{Function, Handler, Op, Operand, Program};
 
 use crate::counts::Kind;
 use crate::fault::Backtrace;
 use crate::layout;
+use crate::ptx::is_call;
 
 /// What a thread was doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -106,6 +108,33 @@ pub(crate) fn doing_in(op: Op) -> Doing {
         Op::MemoryAtomicWait32 | Op::MemoryAtomicWait64 | Op::FrameWait => Doing::Waits,
         Op::RequestPoll => Doing::AwaitsHost,
         _ => Doing::Runs,
+    }
+}
+
+/// The word of a program at which a frame of its function is, as far as marks tell, as long as it has marked nothing: where
+/// the function begins, or the instruction that takes all of its time.
+pub(crate) fn place_of_unmarked(program: &Program, function: usize) -> u32 {
+    /// Words of a function that only wraps such an instruction.
+    const MOST: u32 = 32;
+    let Function { start, end, .. } = program.meta.functions[function];
+    let code = &program.code[start as usize..end as usize];
+    let insts: Option<Vec<_>> = match end - start <= MOST {
+        true => (instructions(code).map(|(word, inst)| Some((start + word as u32, inst.ok()?)))).collect(),
+        false => None,
+    };
+    let insts = insts.unwrap_or_default();
+    let jumps = |inst: &Inst| {
+        let operands = inst.op.info().operands.iter().zip(inst.args);
+        operands
+            .filter(|(operand, _)| matches!(operand, Operand::Rel16 | Operand::Rel32))
+            .any(|(_, distance)| distance < 0)
+    };
+    // A call and a way back are words of the code further back or on, and the time may be spent there.
+    let plain = |inst: &Inst| !is_call(inst.op) && !jumps(inst) && inst.op != Op::BrTable;
+    let mut long = insts.iter().filter(|(_, inst)| long_kind(inst.op) == Some(Kind::Heap));
+    match (long.next(), long.next()) {
+        (Some((word, _)), None) if insts.iter().all(|(_, inst)| plain(inst)) => *word,
+        _ => start + 1,
     }
 }
 

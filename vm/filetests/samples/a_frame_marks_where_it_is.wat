@@ -1,7 +1,8 @@
 ;; test ptx --samples --alone --only f0,f1
 ;; Of a run of which samples are taken, a frame writes its mark before a call and after it, and before a loop without calls and
-;; after it. The callee has no mark of its own begin: the caller's tells it.
-;; has: st.relaxed.gpu.global.b32 [%row+512]
+;; after it, unless the next mark or the end is near. The callee has no mark of its own begin: the caller's tells it. Functions
+;; that recurse find the place of the mark each time: they would save a register for it.
+;; has: st.relaxed.gpu.global.b32
 
 (module
   (func $callee (param $n i32) (result i32)
@@ -15,12 +16,12 @@
 ;; {
 ;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
 ;; 	.reg .b64 %row;
-;; 	.reg .b32 %here, %first;
+;; 	.reg .b32 %here;
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<9>;
 ;; 	.reg .b64 %d<9>;
-;; 	.reg .b32 %w<20>;
-;; 	.reg .b64 %l<6>;
+;; 	.reg .b32 %w<19>;
+;; 	.reg .b64 %l<8>;
 ;; 	.reg .pred %p<26>;
 ;; 	.local .align 4 .b8 outer_call[4];
 ;; 	ld.param.b64 %ctx, [ctx];
@@ -28,12 +29,6 @@
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %size, [size];
 ;; 	ld.param.b32 %r0, [a0+0];
-;; 	ld.local.b64 %row, [%local+904];
-;; 	and.b32 %here, %depth, 31;
-;; 	mad.wide.u32 %row, %here, 512, %row;
-;; 	ld.const.b32 %first, [starts+0];
-;; 	and.b32 %here, %depth, 255;
-;; 	mad.lo.u32 %here, %here, 8388608, %first;
 ;; 	ld.local.b32 %budget, [%local+28];
 ;; 	add.u32 %deeper, %depth, 1;
 ;; BEGIN:
@@ -43,8 +38,12 @@
 ;; COUNTED_2:
 ;; 	bra IN0;
 ;; IN0:
-;; 	add.u32 %w2, %here, 1;
-;; 	st.relaxed.gpu.global.b32 [%row+512], %w2;
+;; 	ld.const.b32 %w2, [starts+0];
+;; 	add.u32 %w2, %w2, 2147483649;
+;; 	ld.local.b64 %l2, [%local+904];
+;; 	min.u32 %w3, %depth, 32;
+;; 	mad.wide.u32 %l2, %w3, 512, %l2;
+;; 	st.relaxed.gpu.global.b32 [%l2], %w2;
 ;; B0:
 ;; 	// i32.add_imm      r3, r0, 3
 ;; 	add.s32 %r3, 3, %r0;
@@ -257,8 +256,6 @@
 ;; COUNTED_37:
 ;; 	@%p18 bra B0;
 ;; B1:
-;; 	add.u32 %w4, %here, 4;
-;; 	st.relaxed.gpu.global.b32 [%row+512], %w4;
 ;; 	// const32          r3, 7
 ;; 	mov.b32 %r3, 0x7;
 ;; 	// call             r3, caller
@@ -266,16 +263,18 @@
 ;; 	ld.local.v2.b32 {%w6, %w7}, [%local+32];
 ;; 	setp.lt.u32 %p22, %w5, %w6;
 ;; 	setp.ge.or.u32 %p21, %depth, %w7, %p22;
-;; 	mad.wide.u32 %l3, %depth, 4, %local;
+;; 	mad.wide.u32 %l4, %depth, 4, %local;
 ;; 	@%p21 bra UNUSUAL_39;
 ;; USUAL_40:
 ;; 	ld.const.b32 %w8, [starts+0];
 ;; 	add.u32 %w8, %w8, 6;
-;; 	st.local.b32 [%l3+72], %w8;
-;; 	add.u32 %w9, %here, 2147483654;
-;; 	st.relaxed.gpu.global.b32 [%row+512], %w9;
+;; 	st.local.b32 [%l4+72], %w8;
+;; 	ld.local.b64 %l5, [%local+904];
+;; 	min.u32 %w9, %depth, 32;
+;; 	mad.wide.u32 %l5, %w9, 512, %l5;
+;; 	st.relaxed.gpu.global.b32 [%l5], %w8;
 ;; 	st.local.b32 [%local+28], %budget;
-;; 	ld.global.b64 %l4, [again1];
+;; 	ld.global.b64 %l6, [again1];
 ;; 	{
 ;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
@@ -284,12 +283,10 @@
 ;; 	st.param.b32 [p0+0], %r3;
 ;; 	.param .align 16 .b8 q[4];
 ;; TYPE_43: .callprototype (.param .align 16 .b8 _[4]) _ (.param .b64 _, .param .b32 _, .param .b32 _, .param .b32 _);
-;; 	call (q), %l4, (q0, q1, q2, p0), TYPE_43;
+;; 	call (q), %l6, (q0, q1, q2, p0), TYPE_43;
 ;; 	ld.param.b32 %r3, [q+0];
 ;; 	}
 ;; CAME_BACK_41:
-;; 	add.u32 %w15, %here, 6;
-;; 	st.relaxed.gpu.global.b32 [%row+512], %w15;
 ;; 	setp.ge.u32 %p25, %depth, 64;
 ;; 	@%p25 bra PUT_BACK_45;
 ;; IS_BACK_46:
@@ -312,9 +309,9 @@
 ;; GO_ON_3:
 ;; 	bra COUNTED_2;
 ;; POLL_36:
-;; 	ld.local.b64 %l2, [%local+0];
-;; 	ld.relaxed.gpu.global.b32 %w3, [%l2+284];
-;; 	setp.ne.u32 %p20, %w3, 0;
+;; 	ld.local.b64 %l3, [%local+0];
+;; 	ld.relaxed.gpu.global.b32 %w4, [%l3+284];
+;; 	setp.ne.u32 %p20, %w4, 0;
 ;; 	mov.b32 %budget, 4096;
 ;; 	@!%p20 bra GO_ON_38;
 ;; 	mov.b32 %trap_pc, 1;
@@ -330,22 +327,22 @@
 ;; 	setp.ge.or.u32 %p23, %depth, %w11, %p22;
 ;; 	@%p23 bra TRAP_42;
 ;; 	and.b32 %w12, %depth, 63;
-;; 	mad.wide.u32 %l3, %w12, 4, %local;
-;; 	ld.local.b32 %w13, [%l3+72];
+;; 	mad.wide.u32 %l4, %w12, 4, %local;
+;; 	ld.local.b32 %w13, [%l4+72];
 ;; 	st.local.b32 [outer_call], %w13;
 ;; 	sub.u32 %w14, %depth, 65;
 ;; 	setp.lt.u32 %p24, %w14, 16;
-;; 	@%p24 st.local.b32 [%l3+324], %w13;
+;; 	@%p24 st.local.b32 [%l4+324], %w13;
 ;; 	bra USUAL_40;
 ;; PUT_BACK_45:
-;; 	and.b32 %w17, %depth, 63;
-;; 	mad.wide.u32 %l5, %w17, 4, %local;
-;; 	ld.local.b32 %w16, [outer_call];
-;; 	st.local.b32 [%l5+72], %w16;
+;; 	and.b32 %w16, %depth, 63;
+;; 	mad.wide.u32 %l7, %w16, 4, %local;
+;; 	ld.local.b32 %w15, [outer_call];
+;; 	st.local.b32 [%l7+72], %w15;
 ;; 	bra IS_BACK_46;
 ;; STOP:
-;; 	ld.const.b32 %w18, [starts+0];
-;; 	add.u32 %trap_pc, %trap_pc, %w18;
+;; 	ld.const.b32 %w17, [starts+0];
+;; 	add.u32 %trap_pc, %trap_pc, %w17;
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;
@@ -357,8 +354,8 @@
 ;; 	}
 ;; 	exit;
 ;; TRAP:
-;; 	ld.const.b32 %w19, [starts+0];
-;; 	add.u32 %trap_pc, %trap_pc, %w19;
+;; 	ld.const.b32 %w18, [starts+0];
+;; 	add.u32 %trap_pc, %trap_pc, %w18;
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;
@@ -376,12 +373,12 @@
 ;; {
 ;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
 ;; 	.reg .b64 %row;
-;; 	.reg .b32 %here, %first;
+;; 	.reg .b32 %here;
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<9>;
 ;; 	.reg .b64 %d<9>;
 ;; 	.reg .b32 %w<18>;
-;; 	.reg .b64 %l<5>;
+;; 	.reg .b64 %l<7>;
 ;; 	.reg .pred %p<9>;
 ;; 	.local .align 4 .b8 outer_call[4];
 ;; 	ld.param.b64 %ctx, [ctx];
@@ -389,12 +386,6 @@
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %size, [size];
 ;; 	ld.param.b32 %r0, [a0+0];
-;; 	ld.local.b64 %row, [%local+904];
-;; 	and.b32 %here, %depth, 31;
-;; 	mad.wide.u32 %row, %here, 512, %row;
-;; 	ld.const.b32 %first, [starts+4];
-;; 	and.b32 %here, %depth, 255;
-;; 	mad.lo.u32 %here, %here, 8388608, %first;
 ;; 	ld.local.b32 %budget, [%local+28];
 ;; 	add.u32 %deeper, %depth, 1;
 ;; BEGIN:
@@ -403,8 +394,12 @@
 ;; 	@%p1 bra POLL_1;
 ;; COUNTED_2:
 ;; 	st.local.b32 [%local+28], %budget;
-;; 	add.u32 %w2, %here, 1;
-;; 	st.relaxed.gpu.global.b32 [%row+512], %w2;
+;; 	ld.const.b32 %w2, [starts+4];
+;; 	add.u32 %w2, %w2, 2147483649;
+;; 	ld.local.b64 %l2, [%local+904];
+;; 	min.u32 %w3, %depth, 32;
+;; 	mad.wide.u32 %l2, %w3, 512, %l2;
+;; 	st.relaxed.gpu.global.b32 [%l2], %w2;
 ;; B0:
 ;; 	// br_i32.ne_imm    r0, 0, @12
 ;; 	setp.ne.b32 %p3, %r0, 0;
@@ -419,19 +414,21 @@
 ;; 	// copy32           r3, r0
 ;; 	mov.b32 %r3, %r0;
 ;; 	// call             r3, callee
-;; 	stacksave.u32 %w3;
-;; 	ld.local.v2.b32 {%w4, %w5}, [%local+32];
-;; 	setp.lt.u32 %p5, %w3, %w4;
-;; 	setp.ge.or.u32 %p4, %depth, %w5, %p5;
-;; 	mad.wide.u32 %l2, %depth, 4, %local;
+;; 	stacksave.u32 %w4;
+;; 	ld.local.v2.b32 {%w5, %w6}, [%local+32];
+;; 	setp.lt.u32 %p5, %w4, %w5;
+;; 	setp.ge.or.u32 %p4, %depth, %w6, %p5;
+;; 	mad.wide.u32 %l3, %depth, 4, %local;
 ;; 	@%p4 bra UNUSUAL_5;
 ;; USUAL_6:
-;; 	ld.const.b32 %w6, [starts+4];
-;; 	add.u32 %w6, %w6, 6;
-;; 	st.local.b32 [%l2+72], %w6;
-;; 	add.u32 %w7, %here, 2147483654;
-;; 	st.relaxed.gpu.global.b32 [%row+512], %w7;
-;; 	ld.global.b64 %l3, [again0];
+;; 	ld.const.b32 %w7, [starts+4];
+;; 	add.u32 %w7, %w7, 6;
+;; 	st.local.b32 [%l3+72], %w7;
+;; 	ld.local.b64 %l4, [%local+904];
+;; 	min.u32 %w8, %depth, 32;
+;; 	mad.wide.u32 %l4, %w8, 512, %l4;
+;; 	st.relaxed.gpu.global.b32 [%l4], %w7;
+;; 	ld.global.b64 %l5, [again0];
 ;; 	{
 ;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
@@ -440,12 +437,10 @@
 ;; 	st.param.b32 [p0+0], %r3;
 ;; 	.param .align 16 .b8 q[4];
 ;; TYPE_9: .callprototype (.param .align 16 .b8 _[4]) _ (.param .b64 _, .param .b32 _, .param .b32 _, .param .b32 _);
-;; 	call (q), %l3, (q0, q1, q2, p0), TYPE_9;
+;; 	call (q), %l5, (q0, q1, q2, p0), TYPE_9;
 ;; 	ld.param.b32 %r3, [q+0];
 ;; 	}
 ;; CAME_BACK_7:
-;; 	add.u32 %w13, %here, 6;
-;; 	st.relaxed.gpu.global.b32 [%row+512], %w13;
 ;; 	setp.ge.u32 %p8, %depth, 64;
 ;; 	@%p8 bra PUT_BACK_11;
 ;; IS_BACK_12:
@@ -470,22 +465,22 @@
 ;; 	mov.b32 %trap_kind, 10;
 ;; 	bra TRAP;
 ;; UNUSUAL_5:
-;; 	ld.local.b32 %w9, [%local+840];
-;; 	setp.ge.or.u32 %p6, %depth, %w9, %p5;
+;; 	ld.local.b32 %w10, [%local+840];
+;; 	setp.ge.or.u32 %p6, %depth, %w10, %p5;
 ;; 	@%p6 bra TRAP_8;
-;; 	and.b32 %w10, %depth, 63;
-;; 	mad.wide.u32 %l2, %w10, 4, %local;
-;; 	ld.local.b32 %w11, [%l2+72];
-;; 	st.local.b32 [outer_call], %w11;
-;; 	sub.u32 %w12, %depth, 65;
-;; 	setp.lt.u32 %p7, %w12, 16;
-;; 	@%p7 st.local.b32 [%l2+324], %w11;
+;; 	and.b32 %w11, %depth, 63;
+;; 	mad.wide.u32 %l3, %w11, 4, %local;
+;; 	ld.local.b32 %w12, [%l3+72];
+;; 	st.local.b32 [outer_call], %w12;
+;; 	sub.u32 %w13, %depth, 65;
+;; 	setp.lt.u32 %p7, %w13, 16;
+;; 	@%p7 st.local.b32 [%l3+324], %w12;
 ;; 	bra USUAL_6;
 ;; PUT_BACK_11:
 ;; 	and.b32 %w15, %depth, 63;
-;; 	mad.wide.u32 %l4, %w15, 4, %local;
+;; 	mad.wide.u32 %l6, %w15, 4, %local;
 ;; 	ld.local.b32 %w14, [outer_call];
-;; 	st.local.b32 [%l4+72], %w14;
+;; 	st.local.b32 [%l6+72], %w14;
 ;; 	bra IS_BACK_12;
 ;; STOP:
 ;; 	ld.const.b32 %w16, [starts+4];

@@ -367,8 +367,8 @@ impl Compiler<'_> {
         let call = self.begin_call(stack);
         // Where a trap of the callee finds this call. Where an exception is caught the budget is read from there.
         let note_call = |this: &mut Self| {
-            this.note_return(&call, node.next);
-            this.mark_call(node);
+            let back = this.note_return(&call, node.next);
+            this.mark_call(&back);
             if polls || status {
                 this.keep_budget();
             }

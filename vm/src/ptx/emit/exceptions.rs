@@ -115,7 +115,7 @@ impl Compiler<'_> {
         }
         let from = self.cfg.nodes.partition_point(|other| other.pc < node.pc);
         let from = (0..self.cfg.blocks.len()).find(|block| self.cfg.blocks[*block].nodes.contains(&from));
-        self.mark_handler(clause.target);
+        self.mark(clause.target);
         if let (Some(from), Some(to)) = (from, self.cfg.block_at(clause.target)) {
             self.go(from, to, None);
         }

@@ -18,6 +18,7 @@ use crate::ptx::emit::exnref_roots;
 use crate::ptx::emit::loops::Loop;
 use crate::ptx::emit::reconvergence::Meeting;
 use crate::ptx::emit::regions::{self, Leaving};
+use crate::ptx::emit::samples::{Marks, find_row};
 use crate::ptx::image::ImageLayout;
 use crate::ptx::schedule::{self, Schedule};
 use crate::ptx::writer::{Writer, ptx};
@@ -81,9 +82,8 @@ pub struct Compiler<'a> {
     pub begun_loops: BTreeSet<usize>,
     /// See [`Cfg::dead_ends`]; if lanes meet in the function.
     pub dead_ends: BTreeSet<usize>,
-    /// The loops, by their heads, before which code marks where the thread is, and the blocks after them that mark it too.
-    pub marked_loops: BTreeSet<usize>,
-    pub marked_blocks: BTreeSet<usize>,
+    /// Where code marks where the thread is.
+    pub marks: Marks,
     /// Whether it may hold references to exceptions.
     pub roots: bool,
     /// See [`Cfg::numeric_blocks`].
@@ -279,8 +279,7 @@ impl<'a> Compiler<'a> {
             meetings: BTreeMap::new(),
             begun_loops: BTreeSet::new(),
             dead_ends: BTreeSet::new(),
-            marked_loops: BTreeSet::new(),
-            marked_blocks: BTreeSet::new(),
+            marks: Marks::default(),
             numeric_blocks: BTreeSet::new(),
             block: 0,
             copy: 0,
@@ -581,8 +580,8 @@ impl<'a> Compiler<'a> {
             let (space, at) = Own::Base.place(self.unit, self.layout, "%local");
             _ = writeln!(out, "\tld.{space}.b64 %base, [{at}];");
         }
-        if used("%here") {
-            out += &self.load_marks();
+        if used("%row") {
+            out += &find_row("%row", "%here");
         }
         if used("%globals") {
             _ = writeln!(
@@ -605,7 +604,7 @@ impl<'a> Compiler<'a> {
     pub fn finish(&mut self, prologue: &str, out: &mut String) {
         out.push_str("\t.reg .b64 %ctx, %local, %base, %size_at, %globals;\n");
         if self.unit.options.samples {
-            out.push_str("\t.reg .b64 %row;\n\t.reg .b32 %here, %first;\n");
+            out.push_str("\t.reg .b64 %row;\n\t.reg .b32 %here;\n");
         }
         self.finish_exits(out);
         self.finish_region();

@@ -11,14 +11,15 @@ use std::mem::offset_of;
 use std::time::{Duration, Instant};
 
 use gpu_run_bytecode::code::instructions;
-use gpu_run_bytecode::{Op, Program};
+use gpu_run_bytecode::{Function, Op, Program};
 
 use super::super::Store;
 use super::super::processes::WARP;
 use super::super::samples::{Programs, Stack};
 use super::vitals::words;
 use crate::device::{Device, DeviceResult};
-use crate::layout::{MARK_CALLS, MARK_DEPTHS, MARK_FRAMES, MARK_GROUP, MARK_PC, Ptr, Spawner};
+use crate::layout::{MARK_FRAMES, MARK_GROUP, MARK_OWN, Ptr, Spawner};
+use crate::stands::place_of_unmarked;
 
 /// Bytes of a group's marks.
 pub(in crate::store) const GROUP_BYTES: u64 = 4 * (MARK_GROUP * (1 + MARK_FRAMES)) as u64;
@@ -130,29 +131,18 @@ impl Observer {
         if marks[thread] == 0 {
             return;
         }
-        let row = |depth: u32| MARK_GROUP * (1 + depth as usize % MARK_FRAMES);
-        let frame = |depth: u32| {
-            let mark = marks.get(row(depth) + thread).copied().unwrap_or_default();
-            let mark = Mark::of(mark).filter(|mark| mark.depth == depth & MARK_DEPTHS);
-            mark.filter(|mark| mark.pc != 0)
-        };
-        // Of deep recursion only the innermost frames have rows.
-        let deep = frame(0).is_some_and(|mark| mark.calls);
-        let outermost = match frame(1).filter(|_| !deep) {
-            Some(_) => 1,
-            // Without a call, it is the outermost of those that have marks: one further out would be in a call.
-            None => match innermost_run(&frame).or_else(|| (0..=MARK_DEPTHS).find(|depth| frame(*depth).is_some())) {
-                Some(depth) => depth,
-                None => return,
-            },
+        let frame = |row: usize| marks.get(MARK_GROUP * row + thread).and_then(|mark| Mark::of(*mark));
+        // Frames further out are in no row if the interpreter runs them.
+        let Some(outermost) = (1..=MARK_FRAMES).find(|row| frame(*row).is_some()) else {
+            return;
         };
         self.stack.clear();
         self.stack.extend([0, u32::from(outermost > 1)]);
         let (mut place, mut callee) = (0, None);
-        for depth in (outermost..).take(MARK_FRAMES) {
-            let Some(mark) = frame(depth).filter(|mark| self.calls.may_be_in(callee, mark.pc)) else {
-                break;
-            };
+        for row in outermost..=MARK_FRAMES {
+            // Of the last row it is not known which frame calls.
+            let fits = |mark: &Mark| row == MARK_FRAMES || self.calls.may_be_in(callee, mark.pc);
+            let Some(mark) = frame(row).filter(fits) else { break };
             place = mark.pc;
             if !mark.calls {
                 break;
@@ -160,7 +150,7 @@ impl Observer {
             self.stack.push(mark.pc);
             callee = self.calls.targets.get(&mark.pc).copied();
             // Where the callee is as long as it has marked nothing; of one that is not known, the call.
-            place = callee.map_or(place - 1, |(start, _)| start + 1);
+            place = callee.map_or(place - 1, |callee| callee.unmarked);
         }
         self.stack[0] = place;
         self.stack[2..].reverse();
@@ -196,34 +186,32 @@ impl Observer {
 #[derive(Clone, Copy)]
 struct Mark {
     pc: u32,
-    depth: u32,
     calls: bool,
 }
 
 impl Mark {
     fn of(mark: u32) -> Option<Mark> {
         (mark != 0).then_some(Mark {
-            pc: mark & ((1 << MARK_PC) - 1),
-            depth: mark >> MARK_PC & MARK_DEPTHS,
-            calls: mark & MARK_CALLS != 0,
+            pc: mark & !MARK_OWN,
+            calls: mark & MARK_OWN == 0,
         })
     }
 }
 
-/// The depth, as far as it is in marks, of the outermost of the frames that make calls one after the other up to the
-/// innermost one.
-fn innermost_run(frame: &impl Fn(u32) -> Option<Mark>) -> Option<u32> {
-    let calls = |depth: u32| frame(depth).is_some_and(|mark| mark.calls);
-    let last = (0..=MARK_DEPTHS).find(|depth| calls(*depth) && !calls(depth + 1))?;
-    let frames = (0..MARK_FRAMES as u32).take_while(|further| calls(last.wrapping_sub(*further) & MARK_DEPTHS));
-    Some(last.wrapping_sub(frames.count() as u32 - 1) & MARK_DEPTHS)
+/// A function that is called, by words of a store's code.
+#[derive(Clone, Copy)]
+struct Callee {
+    start: u32,
+    end: u32,
+    /// Where a frame is that has marked nothing.
+    unmarked: u32,
 }
 
 /// Where calls lead, by words of a store's code.
 #[derive(Default)]
 struct Calls {
-    /// The functions that are called directly, by return addresses: their first words, and where they end.
-    targets: HashMap<u32, (u32, u32)>,
+    /// The functions that are called directly, by return addresses.
+    targets: HashMap<u32, Callee>,
     /// The first words of functions that may stand in the place of the one that was called, after a tail call.
     tails: HashSet<u32>,
     /// Where functions begin, and end.
@@ -233,7 +221,7 @@ struct Calls {
 impl Calls {
     /// Adds those of a program whose code begins at word `start`.
     fn add(&mut self, start: u32, program: &Program) {
-        let words = |function: &gpu_run_bytecode::Function| (start + function.start, start + function.end);
+        let words = |function: &Function| (start + function.start, start + function.end);
         self.functions.extend(program.meta.functions.iter().map(words));
         let mut any = false;
         let mut called = None;
@@ -245,11 +233,22 @@ impl Calls {
             }
             let callee = || {
                 let head = (word as i64 + inst.args[1]) as u32;
-                Some(words(&program.meta.functions[program.function_at(head)?]))
+                program.function_at(head)
             };
             match inst.op {
-                Op::Call => called = callee(),
-                Op::ReturnCall => self.tails.extend(callee().map(|function| function.0)),
+                Op::Call => {
+                    called = callee().map(|index| {
+                        let (first, end) = words(&program.meta.functions[index]);
+                        Callee {
+                            start: first,
+                            end,
+                            unmarked: start + place_of_unmarked(program, index),
+                        }
+                    });
+                }
+                Op::ReturnCall => self
+                    .tails
+                    .extend(callee().map(|index| words(&program.meta.functions[index]).0)),
                 Op::ReturnCallIndirect | Op::ReturnCallImport => any = true,
                 _ => {}
             }
@@ -261,8 +260,10 @@ impl Calls {
     }
 
     /// Whether a word may be in the frame of the function that was called, as far as that is known.
-    fn may_be_in(&self, callee: Option<(u32, u32)>, word: u32) -> bool {
-        let Some((start, end)) = callee else { return true };
+    fn may_be_in(&self, callee: Option<Callee>, word: u32) -> bool {
+        let Some(Callee { start, end, .. }) = callee else {
+            return true;
+        };
         let tail = || {
             let function = self.functions.range(..=word).next_back();
             function.is_some_and(|(start, end)| word < *end && self.tails.contains(start))
@@ -276,10 +277,6 @@ impl Store {
     pub(super) fn observer(&self, lanes: u32) -> Option<Observer> {
         let record = self.sampling.record_in_use().filter(|record| record.marks != 0)?;
         let host_memory = self.host_memory_meanwhile()?;
-        if self.code.len / 8 > 1 << MARK_PC {
-            tracing::warn!("the program is too large for samples of compiled code");
-            return None;
-        }
         let mut calls = Calls::default();
         for (start, program) in Programs::of(self).iter() {
             calls.add(start, program);
@@ -335,8 +332,7 @@ mod tests {
         let read: &mut [u32] = bytemuck::cast_slice_mut(&mut observer.read);
         read[3] = 1;
         for (depth, pc, calls) in marks {
-            let call = if *calls { MARK_CALLS } else { 0 };
-            read[MARK_GROUP * (1 + *depth as usize % MARK_FRAMES) + 3] = (depth & MARK_DEPTHS) << MARK_PC | pc | call;
+            read[MARK_GROUP * (*depth as usize).min(MARK_FRAMES) + 3] = pc | if *calls { 0 } else { MARK_OWN };
         }
         (0..MARK_GROUP).for_each(|thread| observer.count(thread, 5));
         assert!(observer.found.values().all(|time| *time == 5));
@@ -346,9 +342,17 @@ mod tests {
         stack
     }
 
+    fn callee(start: u32, end: u32) -> Callee {
+        Callee {
+            start,
+            end,
+            unmarked: start + 1,
+        }
+    }
+
     fn calls() -> Calls {
         Calls {
-            targets: HashMap::from([(11, (60, 80)), (66, (90, 99))]),
+            targets: HashMap::from([(11, callee(60, 80)), (66, callee(90, 99))]),
             tails: HashSet::new(),
             functions: BTreeMap::from([(10, 20), (60, 80), (90, 99)]),
         }
@@ -388,22 +392,17 @@ mod tests {
     }
 
     #[test]
-    fn of_deep_recursion_the_innermost_frames_are_told() {
-        let marks: Vec<_> = (1..=300).map(|depth| (depth, 22, true)).collect();
-        for depth in [258, 301] {
-            let mut marks = marks[..depth - 1].to_vec();
-            marks.push((depth as u32, 70, false));
-            let found = stack(Calls::default(), &marks);
-            assert_eq!(
-                (found.len(), found[0], found[1]),
-                (2 + MARK_FRAMES - 1, 70, 1),
-                "{depth}"
-            );
-        }
-        // All of them have come back but for the second, whose caller's row was taken.
-        let mut marks: Vec<_> = (3..=33).map(|depth| (depth, 22, false)).collect();
-        marks.push((2, 70, false));
-        assert_eq!(stack(Calls::default(), &marks)[..2], [70, 1]);
+    fn of_deep_recursion_the_outermost_frames_and_one_are_told() {
+        let mut marks: Vec<_> = (1..=300)
+            .map(|depth| (depth, 11 + (depth == 300) as u32, true))
+            .collect();
+        marks.push((301, 70, false));
+        let found = stack(Calls::default(), &marks);
+        assert_eq!((found.len(), found[0], found[1]), (2 + MARK_FRAMES - 1, 70, 0));
+        // The frame in the last row is not one that the frame before it calls.
+        let marks: Vec<_> = (1..MARK_FRAMES as u32).map(|depth| (depth, 11, true)).collect();
+        let elsewhere = [&marks[..], &[(40, 95, false)]].concat();
+        assert_eq!(stack(calls(), &elsewhere[MARK_FRAMES - 2..])[..2], [95, 1]);
     }
 
     #[test]
@@ -412,7 +411,7 @@ mod tests {
         observer.read = vec![0; MARK_GROUP * (1 + MARK_FRAMES) / 2];
         let read: &mut [u32] = bytemuck::cast_slice_mut(&mut observer.read);
         // Its frame at depth 1 was in compiled code.
-        read[2 * MARK_GROUP + 3] = 1 << MARK_PC | 70;
+        read[MARK_GROUP + 3] = 70;
         (0..MARK_GROUP).for_each(|thread| observer.count(thread, 5));
         assert!(observer.found.is_empty());
     }

@@ -102,8 +102,8 @@ impl Compiler<'_> {
         ptx!(self, "mad.wide.u32 {back}, {slot}, 4, %local;");
     }
 
-    /// Notes the return address of a call, the word `next` of the program.
-    pub fn note_return(&mut self, call: &Call, next: u32) {
+    /// Notes the return address of a call, the word `next` of the program. Returns it as a word of the store.
+    pub fn note_return(&mut self, call: &Call, next: u32) -> String {
         let pc = self.position(next);
         ptx!(
             self,
@@ -111,6 +111,7 @@ impl Compiler<'_> {
             call.back,
             offset_of!(Context, calls)
         );
+        pc
     }
 
     /// Writes what a call does that is deep; `interpret` makes it in the interpreter.

@@ -26,13 +26,15 @@ pub mod sass;
 
 use std::ffi::{CString, c_int, c_uint, c_void};
 use std::mem::MaybeUninit;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys::{
     self, CUdevice_attribute_enum as Attribute, CUfunction_attribute_enum as FunctionAttribute, CUresult,
 };
+
+use libloading::Library;
 
 use crate::compiled::CompiledDevice;
 use crate::device::Target;
@@ -106,8 +108,13 @@ pub(crate) fn check(call: &'static str, result: CUresult) -> DeviceResult<()> {
 
 /// Whether the driver's library is on this machine, whatever it then finds.
 pub fn has_driver() -> bool {
+    const NAME: &str = if cfg!(windows) { "nvcuda.dll" } else { "libcuda.so.1" };
+    // It stays loaded: cuda-gdb sees nothing of a driver that is loaded for the second time.
+    static DRIVER: OnceLock<Option<Library>> = OnceLock::new();
     // SAFETY: loading the driver's library runs its initializers, as for any CUDA program.
-    unsafe { sys::is_culib_present() }
+    let driver = DRIVER.get_or_init(|| unsafe { Library::new(NAME) }.ok());
+    // SAFETY: the same, where it has another name.
+    driver.is_some() || unsafe { sys::is_culib_present() }
 }
 
 /// Starts the driver; a message for the user if there is none.

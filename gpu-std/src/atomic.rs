@@ -10,6 +10,9 @@
 //! asked for, and all are at the device's scope. Any ordering may be given to any operation; the ordering should be a
 //! constant.
 //!
+//! [`AtomicU128`] and [`AtomicPair`] hold 128 bits, which WebAssembly has no atomic access of. Each has a lock that is held for an
+//! access, so they are not lock-free, and are as strong as sequentially consistent ones.
+//!
 //! ```
 //! use core::sync::atomic::{AtomicI64, Ordering::Relaxed};
 //! use gpu_std::atomic::{self, Scope};
@@ -19,9 +22,12 @@
 //! assert_eq!(atomic::load(&BALANCE, Relaxed, Scope::Device), -5);
 //! ```
 
+mod wide;
+
 use core::sync::atomic::{AtomicI32, AtomicI64, AtomicU32, AtomicU64};
 
 pub use core::sync::atomic::Ordering;
+pub use wide::{AtomicPair, AtomicU128, fetch_add_each};
 
 use crate::platform::{self, atomic32, atomic64};
 

@@ -4,7 +4,7 @@ use crate::common::{run_on, text};
 use crate::support::{Tested, Tests, expect, wasm};
 
 /// Kernels of the fixture, the threads that they run on, and what they print.
-const KERNELS: [(&str, &[u32], &str); 13] = [
+const KERNELS: [(&str, &[u32], &str); 14] = [
     ("fibonacci", &[1, 3, 64, 1000], "Result: 17711"),
     ("fibonacci_spread", &[1, 33, 1000], "Result: 17711"),
     ("many_tasks", &[1, 3, 64, 1000], "Result: 1"),
@@ -22,6 +22,7 @@ const KERNELS: [(&str, &[u32], &str); 13] = [
     ("barriers", &[1, 2, 64, 1000], "leaders right: true, too early 0"),
     ("pairs", &[2, 3, 33, 500], "leaders right: true"),
     ("garbage", &[1, 2, 64, 300], "lost 0, left 0"),
+    ("wide", &[1, 2, 33, 1000], "wide numbers right: true, torn 0"),
     ("queue", &[1, 2, 64, 1000], "sum right: true, left None"),
     ("iterators", &[1, 2, 64, 1000], "iterators right: true"),
     ("phases", &[1, 2, 33, 1000], "steps right: true, phases 20, too early 0"),

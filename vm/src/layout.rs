@@ -60,8 +60,8 @@ constants! { CONSTANTS:
     STANDS: usize = 256;
     /// The same of a sample of a thread.
     SAMPLE_CALLS: usize = 60;
-    /// Bits of a mark that tell a word, and the one that tells a call; threads whose marks lie side by side, and frames of
-    /// which there are some.
+    /// The bit of a mark that says that the frame itself is there, and no call of it; threads whose marks lie side by side,
+    /// and their frames of which there are marks.
     MARK_OWN: u32 = 1 << 31;
     MARK_GROUP: usize = 128;
     MARK_FRAMES: usize = 32;

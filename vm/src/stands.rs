@@ -111,30 +111,44 @@ pub(crate) fn doing_in(op: Op) -> Doing {
     }
 }
 
-/// The word of a program at which a frame of its function is, as far as marks tell, as long as it has marked nothing: where
-/// the function begins, or the instruction that takes all of its time.
+/// The word of a program at which a frame of its function is, as far as marks tell, as long as it has marked nothing.
 pub(crate) fn place_of_unmarked(program: &Program, function: usize) -> u32 {
-    /// Words of a function that only wraps such an instruction.
+    wrapped(program, function).unwrap_or(program.meta.functions[function].start + 1)
+}
+
+/// The instruction of the heap that a function executes each time, if it does little else: its frame marks nothing.
+pub(crate) fn wrapped(program: &Program, function: usize) -> Option<u32> {
+    /// Words of such a function at most.
     const MOST: u32 = 32;
     let Function { start, end, .. } = program.meta.functions[function];
-    let code = &program.code[start as usize..end as usize];
-    let insts: Option<Vec<_>> = match end - start <= MOST {
-        true => (instructions(code).map(|(word, inst)| Some((start + word as u32, inst.ok()?)))).collect(),
-        false => None,
-    };
-    let insts = insts.unwrap_or_default();
-    let jumps = |inst: &Inst| {
+    if end - start > MOST {
+        return None;
+    }
+    let insts: Option<Vec<_>> = instructions(&program.code[start as usize..end as usize])
+        .map(|(word, inst)| Some((start + word as u32, inst.ok()?)))
+        .collect();
+    let insts = insts?;
+    let goes_back = |inst: &Inst| {
         let operands = inst.op.info().operands.iter().zip(inst.args);
         operands
             .filter(|(operand, _)| matches!(operand, Operand::Rel16 | Operand::Rel32))
             .any(|(_, distance)| distance < 0)
     };
-    // A call and a way back are words of the code further back or on, and the time may be spent there.
-    let plain = |inst: &Inst| !is_call(inst.op) && !jumps(inst) && inst.op != Op::BrTable;
-    let mut long = insts.iter().filter(|(_, inst)| long_kind(inst.op) == Some(Kind::Heap));
+    // What is called, or is in a loop, has time of its own. A branch before it may lead past it.
+    let plain = |inst: &Inst| !is_call(inst.op) && !goes_back(inst) && inst.op != Op::BrTable;
+    let branches = |inst: &Inst| {
+        let operands = inst.op.info().operands.iter();
+        operands
+            .into_iter()
+            .any(|operand| matches!(operand, Operand::Rel16 | Operand::Rel32))
+    };
+    let mut long = insts.iter().filter(|(_, inst)| long_kind(inst.op).is_some());
     match (long.next(), long.next()) {
-        (Some((word, _)), None) if insts.iter().all(|(_, inst)| plain(inst)) => *word,
-        _ => start + 1,
+        (Some((word, inst)), None) if long_kind(inst.op) == Some(Kind::Heap) => {
+            let each_time = insts.iter().all(|(at, inst)| at >= word || !branches(inst));
+            (each_time && insts.iter().all(|(_, inst)| plain(inst))).then_some(*word)
+        }
+        _ => None,
     }
 }
 

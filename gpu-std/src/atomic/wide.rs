@@ -26,7 +26,8 @@ impl<T: Copy> Locked<T> {
 
     /// Puts there what `f` makes of the value, if that is something; returns what was there before.
     ///
-    /// Taking the lock and giving it back are sequentially consistent. So the access is, whatever was asked for.
+    /// Who takes the lock sees what was done before it was last given back, and loads take it too. So accesses are as if
+    /// sequentially consistent, whatever was asked for.
     fn update(&self, f: impl FnOnce(T) -> Option<T>) -> T {
         self.lock.lock();
         // SAFETY: the lock is this thread's.

@@ -282,7 +282,7 @@ fn spawned_threads(engine: &str) -> Tested {
 fn long_instructions(engine: &str) -> Tested {
     by_chance(|| {
         let turns = match engine {
-            "emulator" => "3",
+            "emulator" => "20",
             "cpu" => "2000",
             _ => "200",
         };

@@ -22,7 +22,7 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<10>;
 ;; 	.reg .b64 %d<10>;
-;; 	.reg .b32 %w<9>;
+;; 	.reg .b32 %w<10>;
 ;; 	.reg .b64 %l<11>;
 ;; 	.reg .pred %p<2>;
 ;; 	ld.param.b64 %launch, [launch];
@@ -46,7 +46,7 @@
 ;; 	mad.wide.u32 %row, %here, 512, %row;
 ;; 	ld.param.b32 %r0, [args+0];
 ;; 	ld.const.b32 %w1, [starts+0];
-;; 	add.u32 %w1, %w1, 2147483655;
+;; 	add.u32 %w1, %w1, 2147483649;
 ;; 	st.relaxed.gpu.global.b32 [%row], %w1;
 ;; B0:
 ;; 	// const32          r5, 8
@@ -65,18 +65,21 @@
 ;; 	// const32          r4, 8
 ;; 	mov.b32 %r4, 0x8;
 ;; 	// alloc            r3, r0, r4
-;; 	mov.u32 %w2, %tid.x;
-;; 	mov.u32 %w3, %ctaid.x;
-;; 	mov.u32 %w4, %ntid.x;
-;; 	mad.lo.u32 %w2, %w3, %w4, %w2;
+;; 	ld.const.b32 %w2, [starts+0];
+;; 	add.u32 %w2, %w2, 2147483655;
+;; 	st.relaxed.gpu.global.b32 [%row], %w2;
+;; 	mov.u32 %w3, %tid.x;
+;; 	mov.u32 %w4, %ctaid.x;
+;; 	mov.u32 %w5, %ntid.x;
+;; 	mad.lo.u32 %w3, %w4, %w5, %w3;
 ;; 	ld.const.b64 %l5, [instance+64];
-;; 	ld.const.b32 %w5, [instance+52];
+;; 	ld.const.b32 %w6, [instance+52];
 ;; 	ld.const.b64 %l6, [instance+56];
 ;; 	{
 ;; 	.reg .pred %xp<12>;
 ;; 	.reg .b32 %xr<34>;
 ;; 	.reg .b64 %xrd<14>;
-;; 	setp.ge.u32 %xp1, %w2, %w5;
+;; 	setp.ge.u32 %xp1, %w3, %w6;
 ;; 	setp.gt.u32 %xp2, %r0, 1024;
 ;; 	setp.gt.u32 %xp3, %r4, 16;
 ;; 	or.pred %xp4, %xp2, %xp3;
@@ -98,7 +101,7 @@
 ;; 	or.b32 %xr19, %xr15, %xr18;
 ;; 	add.s32 %xr20, %xr19, -4;
 ;; 	selp.b32 %xr1, %xr11, %xr20, %xp6;
-;; 	mad.lo.s32 %xr21, %xr1, %w5, %w2;
+;; 	mad.lo.s32 %xr21, %xr1, %w6, %w3;
 ;; 	mul.wide.u32 %xrd4, %xr21, 8;
 ;; 	add.s64 %xrd9, %l6, %xrd4;
 ;; 	ld.global.b64 %xrd3, [%xrd9];
@@ -134,21 +137,21 @@
 ;; 	selp.b32 %xr32, %xr25, %xr31, %xp11;
 ;; 	mad.lo.s32 %xr33, %xr32, %xr23, %xr22;
 ;; $x1_0:
-;; 	mov.b32 %w6, %xr33;
+;; 	mov.b32 %w7, %xr33;
 ;; $x1_end:
 ;; 	}
-;; 	setp.ne.u32 %p1, %w6, 0;
-;; 	@%p1 mov.b32 %r3, %w6;
+;; 	setp.ne.u32 %p1, %w7, 0;
+;; 	@%p1 mov.b32 %r3, %w7;
 ;; 	@%p1 bra KEPT_2;
 ;; 	ld.const.b64 %l7, [instance+8];
-;; 	ld.const.b32 %w7, [starts+0];
-;; 	add.u32 %w7, %w7, 7;
+;; 	ld.const.b32 %w8, [starts+0];
+;; 	add.u32 %w8, %w8, 7;
 ;; 	ld.local.b64 %l8, [%local+848];
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %l8;
 ;; 	.param .b32 q1;
-;; 	st.param.b32 [q1], %w7;
+;; 	st.param.b32 [q1], %w8;
 ;; 	.param .b32 q2;
 ;; 	st.param.b32 [q2], %depth;
 ;; 	.param .b64 q3;
@@ -168,8 +171,8 @@
 ;; KEPT_2:
 ;; 	// return           header 1, r3, x1
 ;; 	ld.global.b64 %l9, [%launch+88];
-;; 	ld.local.b32 %w8, [%local+24];
-;; 	mad.wide.u32 %l9, %w8, 4, %l9;
+;; 	ld.local.b32 %w9, [%local+24];
+;; 	mad.wide.u32 %l9, %w9, 4, %l9;
 ;; 	st.global.b32 [%l9+0], %r3;
 ;; 	bra DONE;
 ;; DONE:

@@ -5,6 +5,9 @@
 //! it, where it goes on in another region, and around instructions that take their time in the runtime. Where a function
 //! begins is told by the mark of the call that leads to it, unless that may lead to several. So what the translator has put
 //! into one function is told apart by its loops.
+//!
+//! A mark is left out where the next one, or the frame's end, is near; before a loop in another one that was written in the
+//! same function; and in a function that only wraps an instruction of the heap.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::offset_of;
@@ -13,11 +16,12 @@ use crate::layout::{Context, MARK_FRAMES, MARK_GROUP, MARK_OWN};
 use crate::ptx::analysis::cfg::{Node, ends_path, is_call};
 use crate::ptx::emit::function::{Compiler, Role};
 use crate::ptx::writer::ptx;
-use crate::stands::{long_kind, place_of_unmarked};
+use crate::stands::{long_kind, place_of_unmarked, wrapped};
 
 /// Bytes of the marks of a group's threads that lie side by side.
 const ROW: usize = 4 * MARK_GROUP;
-/// Instructions up to the next mark, or the frame's end, for which none is written: they count as part of what was before.
+/// Instructions and blocks up to the next mark, or the frame's end, for which none is written: they count as part of what was
+/// before.
 const FEW: usize = 8;
 
 impl Compiler<'_> {
@@ -31,7 +35,7 @@ impl Compiler<'_> {
         if !self.unit.options.samples {
             return;
         }
-        self.marks.told = place_of_unmarked(self.unit.program, self.index_of_code());
+        self.marks.wrapped = wrapped(self.unit.program, self.index_of_code());
         let mut loops = self.cfg.reducible_loops();
         let calls = |block: &usize| (self.cfg.block_nodes(*block).iter()).any(|node| is_call(node.inst.op));
         loops.retain(|(_, blocks)| !blocks.iter().any(calls));
@@ -43,11 +47,14 @@ impl Compiler<'_> {
         };
         let marked: Vec<_> = loops.iter().filter(|inner| !within(inner)).cloned().collect();
         self.marks.loops = marked.iter().map(|(head, _)| *head).collect();
+        let mut nodes = self.cfg.order.iter().flat_map(|block| self.cfg.block_nodes(*block));
+        let any = nodes.any(|node| is_call(node.inst.op) || self.is_long(node));
+        self.marks.any = any || !self.marks.loops.is_empty();
         for from in &self.cfg.order {
             for to in &self.cfg.blocks[*from].successors {
                 let leaves = |(_, blocks): &(usize, BTreeSet<usize>)| blocks.contains(from) && !blocks.contains(to);
                 // The way into another loop marks by itself.
-                if marked.iter().any(leaves) && !self.marks_before(*to) && !self.is_marked_soon(*to, 0, FEW) {
+                if marked.iter().any(leaves) && !self.marks_way(*from, *to) && !self.is_marked_soon(*to, 0, FEW) {
                     self.marks.blocks.insert(*to);
                 }
             }
@@ -73,22 +80,32 @@ impl Compiler<'_> {
             let Some(less) = left.checked_sub(1) else { return false };
             left = less;
         }
+        // Of a table of many ways it is not found out: each may lead to another one.
         let next = &self.cfg.blocks[block].successors;
-        (next.iter())
-            .all(|to| self.marks_before(*to) || self.marks.blocks.contains(to) || self.is_marked_soon(*to, 0, left))
+        next.len() <= FEW
+            && (next.iter()).all(|to| {
+                self.marks_way(block, *to) || self.marks.blocks.contains(to) || self.is_marked_soon(*to, 0, left)
+            })
     }
 
-    /// Whether an instruction takes its time in the runtime, and the place of a frame that has marked nothing is elsewhere.
+    /// Whether the way from one block to another leads into a loop that is marked. Those back to its head mark nothing.
+    fn marks_way(&self, from: usize, to: usize) -> bool {
+        self.marks_before(to) && !self.cfg.back_edges.contains(&(from, to))
+    }
+
+    /// Whether an instruction takes its time in the runtime, and is not told by the frame's call.
     fn is_long(&self, node: &Node) -> bool {
-        long_kind(node.inst.op).is_some() && self.small_bytes(node).is_none() && self.marks.told != node.pc
+        long_kind(node.inst.op).is_some() && self.small_bytes(node).is_none() && self.marks.wrapped != Some(node.pc)
     }
 
-    /// Marks that the function begins, if a call does not tell which one it leads to.
+    /// Marks that the function begins, if a call does not tell which one it leads to, or if the mark of the function's last run
+    /// is still there for a while: that may be of a call.
     pub fn mark_begin(&mut self) {
         let first = self.unit.entries.contains(&self.index) || self.analysis.thread_start == Some(self.index);
         let told = !first && !self.facts.pointed && !self.facts.tail_called && !matches!(self.role, Role::Kernel);
-        if !told {
-            self.mark(self.marks.told);
+        let stale = self.marks.any && !self.marks_before(0) && !self.is_marked_soon(0, 0, FEW);
+        if !told || stale {
+            self.mark(place_of_unmarked(self.unit.program, self.index_of_code()));
         }
     }
 
@@ -172,8 +189,10 @@ pub struct Marks {
     loops: BTreeSet<usize>,
     /// Blocks that mark when they begin.
     blocks: BTreeSet<usize>,
-    /// Where a frame is that has marked nothing.
-    told: u32,
+    /// Whether the function's frame marks anything on its way.
+    any: bool,
+    /// See [`wrapped`].
+    wrapped: Option<u32>,
 }
 
 /// PTX that makes of the context where the frame's mark is. Of deep recursion all frames from the last row on have that.

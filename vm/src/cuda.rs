@@ -33,7 +33,6 @@ use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys::{
     self, CUdevice_attribute_enum as Attribute, CUfunction_attribute_enum as FunctionAttribute, CUresult,
 };
-
 use libloading::Library;
 
 use crate::compiled::CompiledDevice;

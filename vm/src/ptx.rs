@@ -33,7 +33,7 @@ use std::fmt::Write;
 
 use gpu_run_bytecode::{Op, Program};
 
-pub(crate) use analysis::cfg::is_call;
+pub(crate) use analysis::cfg::{distance, is_call};
 use analysis::counters::Counters;
 pub(crate) use analysis::interprocedural::code;
 use analysis::interprocedural::{self, Analysis};

@@ -1,12 +1,12 @@
 //! Where threads stand when a run is stopped from outside: what there is to see of a program that hangs.
 
 use gpu_run_bytecode::code::{Inst, instructions};
-use gpu_run_bytecode::{Function, Handler, Op, Operand, Program};
+use gpu_run_bytecode::{Function, Handler, Op, Program};
 
 use crate::counts::Kind;
 use crate::fault::Backtrace;
 use crate::layout;
-use crate::ptx::is_call;
+use crate::ptx::{distance, is_call};
 
 /// What a thread was doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -128,24 +128,13 @@ pub(crate) fn wrapped(program: &Program, function: usize) -> Option<u32> {
         .map(|(word, inst)| Some((start + word as u32, inst.ok()?)))
         .collect();
     let insts = insts?;
-    let goes_back = |inst: &Inst| {
-        let operands = inst.op.info().operands.iter().zip(inst.args);
-        operands
-            .filter(|(operand, _)| matches!(operand, Operand::Rel16 | Operand::Rel32))
-            .any(|(_, distance)| distance < 0)
-    };
     // What is called, or is in a loop, has time of its own. A branch before it may lead past it.
+    let goes_back = |inst: &Inst| distance(inst).is_some_and(|words| words < 0);
     let plain = |inst: &Inst| !is_call(inst.op) && !goes_back(inst) && inst.op != Op::BrTable;
-    let branches = |inst: &Inst| {
-        let operands = inst.op.info().operands.iter();
-        operands
-            .into_iter()
-            .any(|operand| matches!(operand, Operand::Rel16 | Operand::Rel32))
-    };
     let mut long = insts.iter().filter(|(_, inst)| long_kind(inst.op).is_some());
     match (long.next(), long.next()) {
         (Some((word, inst)), None) if long_kind(inst.op) == Some(Kind::Heap) => {
-            let each_time = insts.iter().all(|(at, inst)| at >= word || !branches(inst));
+            let each_time = insts.iter().all(|(at, inst)| at >= word || distance(inst).is_none());
             (each_time && insts.iter().all(|(_, inst)| plain(inst))).then_some(*word)
         }
         _ => None,

@@ -13,7 +13,7 @@ struct Locked<T> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: only who has the lock reads and writes the value.
+// SAFETY: only the thread that has the lock reads and writes the value.
 unsafe impl<T: Send> Sync for Locked<T> {}
 
 impl<T: Copy> Locked<T> {
@@ -26,8 +26,8 @@ impl<T: Copy> Locked<T> {
 
     /// Puts there what `f` makes of the value, if that is something; returns what was there before.
     ///
-    /// Who takes the lock sees what was done before it was last given back, and loads take it too. So accesses are as if
-    /// sequentially consistent, whatever was asked for.
+    /// A thread that takes the lock sees what was done before it was last given back, and loads take it too. So accesses are as
+    /// if sequentially consistent, whatever was asked for.
     fn update(&self, f: impl FnOnce(T) -> Option<T>) -> T {
         self.lock.lock();
         // SAFETY: the lock is this thread's.
@@ -222,7 +222,7 @@ impl AtomicU128 {
 }
 
 /// Adds to each number of an array, and returns the previous ones. Each addition is atomic by itself, as those of CUDA's
-/// vectors are: who reads meanwhile may see some of the sums and not yet the others.
+/// vectors are: a thread that reads meanwhile may see some of the sums and not yet the others.
 ///
 /// ```
 /// use core::sync::atomic::AtomicU32;

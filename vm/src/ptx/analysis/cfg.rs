@@ -87,7 +87,7 @@ pub fn is_call(op: Op) -> bool {
 }
 
 /// The operand that is a jump's distance.
-fn distance(inst: &Inst) -> Option<i64> {
+pub fn distance(inst: &Inst) -> Option<i64> {
     let operands = inst.op.info().operands.iter().zip(inst.args);
     operands
         .filter(|(operand, _)| matches!(operand, Operand::Rel16 | Operand::Rel32))

@@ -67,7 +67,7 @@ impl Compiler<'_> {
         places.into_iter().next().map(|place| place.function)
     }
 
-    /// Whether each path from node `from` of a block on comes to a mark, or to the frame's end, within so many instructions.
+    /// Whether each path from word `from` of a block on comes to a mark, or to the frame's end, within so many instructions.
     fn is_marked_soon(&self, block: usize, from: u32, left: usize) -> bool {
         let Some(mut left) = left.checked_sub(1) else {
             return false;

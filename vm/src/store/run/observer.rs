@@ -11,7 +11,7 @@ use std::mem::offset_of;
 use std::time::{Duration, Instant};
 
 use gpu_run_bytecode::code::instructions;
-use gpu_run_bytecode::{Function, Op, Program};
+use gpu_run_bytecode::{Op, Program};
 
 use super::super::Store;
 use super::super::processes::WARP;
@@ -221,8 +221,16 @@ struct Calls {
 impl Calls {
     /// Adds those of a program whose code begins at word `start`.
     fn add(&mut self, start: u32, program: &Program) {
-        let words = |function: &Function| (start + function.start, start + function.end);
-        self.functions.extend(program.meta.functions.iter().map(words));
+        let functions = program.meta.functions.iter().enumerate();
+        let callees: Vec<Callee> = functions
+            .map(|(index, function)| Callee {
+                start: start + function.start,
+                end: start + function.end,
+                unmarked: start + place_of_unmarked(program, index),
+            })
+            .collect();
+        self.functions
+            .extend(callees.iter().map(|callee| (callee.start, callee.end)));
         let mut any = false;
         let mut called = None;
         for (word, inst) in instructions(&program.code) {
@@ -233,29 +241,17 @@ impl Calls {
             }
             let callee = || {
                 let head = (word as i64 + inst.args[1]) as u32;
-                program.function_at(head)
+                Some(callees[program.function_at(head)?])
             };
             match inst.op {
-                Op::Call => {
-                    called = callee().map(|index| {
-                        let (first, end) = words(&program.meta.functions[index]);
-                        Callee {
-                            start: first,
-                            end,
-                            unmarked: start + place_of_unmarked(program, index),
-                        }
-                    });
-                }
-                Op::ReturnCall => self
-                    .tails
-                    .extend(callee().map(|index| words(&program.meta.functions[index]).0)),
+                Op::Call => called = callee(),
+                Op::ReturnCall => self.tails.extend(callee().map(|callee| callee.start)),
                 Op::ReturnCallIndirect | Op::ReturnCallImport => any = true,
                 _ => {}
             }
         }
         if any {
-            let functions = program.meta.functions.iter();
-            self.tails.extend(functions.map(|function| words(function).0));
+            self.tails.extend(callees.iter().map(|callee| callee.start));
         }
     }
 

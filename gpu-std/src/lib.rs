@@ -44,6 +44,8 @@
 //! Without it the crate is for programs without std: `default-features = false`.
 
 #![no_std]
+// What waits, sleeps and meets serves modules of that feature alone.
+#![cfg_attr(not(feature = "std"), allow(dead_code))]
 
 #[cfg(any(feature = "std", not(target_arch = "wasm32")))]
 extern crate std;

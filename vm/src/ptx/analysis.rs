@@ -16,6 +16,7 @@ pub mod cfg;
 pub mod counters;
 mod cycles;
 pub mod flow;
+pub mod hammocks;
 pub mod interprocedural;
 pub mod live;
 pub mod or_reassociate;

@@ -377,7 +377,7 @@ impl Compiler<'_> {
         note_call(self);
         let arguments = self.arguments(ty, base);
         let code = self.w.word();
-        let callers = self.note_callers();
+        let callers = self.note_callers(node);
         self.unusual_call(&call, node, |this| {
             note_call(this);
             this.interpret_call(place, ty, base, &code);

@@ -78,6 +78,9 @@ pub struct Compiler<'a> {
     pub latches: BTreeMap<usize, String>,
     /// The loops at whose ends lanes meet, by their heads.
     pub meetings: BTreeMap<usize, Meeting>,
+    /// By the block of a branch and of its join, the lanes that branch together and meet at the join.
+    pub branching: BTreeMap<usize, String>,
+    pub joining: BTreeMap<usize, String>,
     /// Heads of loops, of those with code in front of them, that have been written.
     pub begun_loops: BTreeSet<usize>,
     /// See [`Cfg::dead_ends`]; if lanes meet in the function.
@@ -277,6 +280,8 @@ impl<'a> Compiler<'a> {
             head_of: BTreeMap::new(),
             latches: BTreeMap::new(),
             meetings: BTreeMap::new(),
+            branching: BTreeMap::new(),
+            joining: BTreeMap::new(),
             begun_loops: BTreeSet::new(),
             dead_ends: BTreeSet::new(),
             marks: Marks::default(),
@@ -328,6 +333,7 @@ impl<'a> Compiler<'a> {
             let label = self.label(*block, *copy);
             self.w.label(&label);
             self.begin_pass(*block);
+            self.join_lanes(*block);
             self.count_block(*block);
             self.mark_block(*block);
             self.state = self.flow.at[*block].clone();
@@ -341,10 +347,13 @@ impl<'a> Compiler<'a> {
                 None => self.cfg.block_nodes(*block).to_vec(),
             };
             self.parts = or_reassociate::find(&nodes);
-            for node in &nodes {
+            for (i, node) in nodes.iter().enumerate() {
                 self.comment(node);
                 if let Some(directive) = self.analysis.lines.as_ref().and_then(|lines| lines.at(node.pc)) {
                     self.w.place(directive);
+                }
+                if i + 1 == nodes.len() {
+                    self.note_branching(*block);
                 }
                 self.instruction_between_marks(node, *block);
                 let mut state = std::mem::take(&mut self.state);

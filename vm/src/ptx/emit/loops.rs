@@ -54,6 +54,13 @@ pub struct Counted {
     deferred: bool,
 }
 
+impl Loop {
+    /// The block with which its code begins.
+    pub fn first(&self) -> usize {
+        self.blocks[0]
+    }
+}
+
 impl Counted {
     /// Whether there is no second pass through all `copies`.
     fn once(&self, copies: usize) -> bool {

@@ -11,7 +11,11 @@
 //! - after such a loop: those that came into it together, which the way in has noted. They have met those of their last
 //!   pass before. A lane that is about to trap waits for none of them, which may be long in the loop, nor at meetings of
 //!   loops further out: lanes that wait for it are released when it ends;
-//! - after a call: those that made it together.
+//! - after an innermost loop without calls that has several ways out. ptxas has lanes meet where these ways join, which may
+//!   be far: a search that ends by "found" and by "greater" has lanes that find "greater" in different passes go on alone;
+//! - after a call, of the runtime's heap and copies too: those that made it together;
+//! - where the ways of a branch join, if there are calls on them: those that branched together (see
+//!   [`analysis::hammocks`](crate::ptx::analysis::hammocks)).
 //!
 //! Why no lane waits for ever: the lanes of a mask are those that noted it by one instruction at the same time, so
 //! each is in the masks of all the others. Each of them gets to the meeting, or ends, and those that have ended are not
@@ -37,16 +41,20 @@ use std::collections::BTreeSet;
 use gpu_run_bytecode::Class;
 
 use crate::ptx::analysis::cfg::{Node, is_call};
+use crate::ptx::analysis::hammocks::hammocks;
 use crate::ptx::emit::function::Compiler;
 use crate::ptx::writer::ptx;
+
+/// Instructions between a call and a join at most, so that lanes meet at the join alone.
+const SOON: usize = 8;
 
 /// A loop at whose end lanes meet.
 pub struct Meeting {
     blocks: BTreeSet<usize>,
     /// The lanes that came into the loop together.
     entered: String,
-    /// The lanes that make this pass together.
-    mask: String,
+    /// The lanes that make this pass together. None in a loop without calls: there lanes meet after the loop only.
+    pass: Option<String>,
     /// The way by which a lane got to the meeting: 0 for the next pass, 1 and on for `exits`.
     way: String,
     /// The ways out: a block from which each leads, and one to which it does, from which none leads back, be it one that
@@ -73,18 +81,61 @@ impl Compiler<'_> {
             None => self.cfg.dead_ends(),
         };
         for (head, blocks) in self.cfg.reducible_loops() {
-            let mut nodes = blocks.iter().flat_map(|block| self.cfg.block_nodes(*block));
-            if self.loops.contains_key(&head) || !nodes.any(calls) {
+            let calls = blocks.iter().flat_map(|block| self.cfg.block_nodes(*block)).any(calls);
+            let meets = match calls {
+                true => !self.loops.contains_key(&head),
+                false => self.has_several_ends(&blocks),
+            };
+            if !meets {
                 continue;
             }
             let meeting = Meeting {
                 blocks,
                 entered: self.w.word(),
-                mask: self.w.word(),
+                pass: calls.then(|| self.w.word()),
                 way: self.w.word(),
                 exits: Vec::new(),
             };
             self.meetings.insert(head, meeting);
+        }
+        self.plan_joins();
+    }
+
+    /// Whether a loop has no other in it and several ways out, but for those that end the thread.
+    fn has_several_ends(&self, blocks: &BTreeSet<usize>) -> bool {
+        let heads = blocks.iter().filter(|block| self.cfg.blocks[**block].loop_head);
+        let next = blocks.iter().flat_map(|block| &self.cfg.blocks[*block].successors);
+        let out: BTreeSet<&usize> = next
+            .filter(|block| !blocks.contains(block) && !self.dead_ends.contains(block))
+            .collect();
+        heads.count() == 1 && out.len() > 1
+    }
+
+    /// Decides at which joins lanes meet that branched together.
+    fn plan_joins(&mut self) {
+        for hammock in hammocks(&self.cfg, &self.dead_ends) {
+            let mut nodes = hammock.between.iter().flat_map(|block| self.cfg.block_nodes(*block));
+            let in_copies = |block| self.head_of.contains_key(block);
+            if in_copies(&hammock.branch) || in_copies(&hammock.join) || !nodes.any(calls) {
+                continue;
+            }
+            let mask = self.w.word();
+            self.branching.insert(hammock.branch, mask.clone());
+            self.joining.insert(hammock.join, mask);
+        }
+    }
+
+    /// Before the last instruction of a block: if it is a branch whose lanes meet again, those that are here do.
+    pub fn note_branching(&mut self, block: usize) {
+        if let Some(mask) = self.branching.get(&block).cloned() {
+            self.note_lanes(&mask);
+        }
+    }
+
+    /// At the head of a block in which ways join.
+    pub fn join_lanes(&mut self, block: usize) {
+        if let Some(mask) = self.joining.get(&block).cloned() {
+            self.meet(&mask);
         }
     }
 
@@ -114,16 +165,37 @@ impl Compiler<'_> {
             let mask = meeting.entered.clone();
             self.note_lanes(&mask);
         }
+        // The code of a loop may begin with another block than its head.
+        if self.loops.get(&block).is_some_and(|around| around.first() != block) {
+            ptx!(self, "bra {};", self.entry_label(block));
+        }
+    }
+
+    /// What calls the runtime, for lanes that meet after it.
+    pub fn together(&mut self, node: &Node, what: impl FnOnce(&mut Self)) {
+        let callers = self.note_callers(node);
+        what(self);
+        self.meet_callers(callers);
     }
 
     /// Before a call: notes the lanes that make it together.
-    pub fn note_callers(&mut self) -> Option<String> {
-        if !self.unit.options.reconverge || self.facts.recursive {
+    pub fn note_callers(&mut self, node: &Node) -> Option<String> {
+        if !self.unit.options.reconverge || self.facts.recursive || self.joins_soon(node) {
             return None;
         }
         let mask = self.w.word();
         self.note_lanes(&mask);
         Some(mask)
+    }
+
+    /// Whether the lanes that execute an instruction come to a join soon after it, where they meet anyway.
+    fn joins_soon(&self, node: &Node) -> bool {
+        let [next] = self.cfg.blocks[self.block].successors[..] else {
+            return false;
+        };
+        let nodes = self.cfg.block_nodes(self.block).iter();
+        let mut after = nodes.skip_while(|other| other.pc <= node.pc).take(SOON + 1);
+        self.joining.contains_key(&next) && after.by_ref().take(SOON).all(|node| !calls(node)) && after.next().is_none()
     }
 
     /// After it: they meet.
@@ -135,19 +207,17 @@ impl Compiler<'_> {
 
     /// At the head of a block: if it begins a loop whose lanes meet, those that are here make this pass together.
     pub fn begin_pass(&mut self, block: usize) {
-        if let Some(meeting) = self.meetings.get(&block) {
-            let mask = meeting.mask.clone();
+        if let Some(mask) = self.meetings.get(&block).and_then(|meeting| meeting.pass.clone()) {
             self.note_lanes(&mask);
         }
     }
 
     /// Where a lane comes back from the interpreter into loops that it has left: it waits for none but itself.
     pub fn forget_others(&mut self) {
-        let masks = self
-            .meetings
-            .values()
-            .flat_map(|meeting| [&meeting.entered, &meeting.mask]);
-        for mask in masks.cloned().collect::<Vec<String>>() {
+        let of_loop = |meeting: &Meeting| [Some(meeting.entered.clone()), meeting.pass.clone()];
+        let of_loops = self.meetings.values().flat_map(of_loop).flatten();
+        let masks: Vec<String> = of_loops.chain(self.joining.values().cloned()).collect();
+        for mask in masks {
             ptx!(self, "mov.u32 {mask}, %lanemask_eq;");
         }
     }
@@ -162,6 +232,16 @@ impl Compiler<'_> {
     /// Waits for the lanes of a mask, which are all on their way here.
     fn meet(&mut self, mask: &str) {
         ptx!(self, "bar.warp.sync {mask};");
+    }
+
+    /// The same, where mostly all of them come at once: that is seen for less.
+    fn meet_unless_all(&mut self, mask: &str) {
+        let (here, p, met) = (self.w.word(), self.w.predicate(), self.w.new_label("MET"));
+        ptx!(self, "activemask.b32 {here};");
+        ptx!(self, "setp.eq.u32 {p}, {here}, {mask};");
+        ptx!(self, "@{p} bra {met};");
+        self.meet(mask);
+        self.w.label(&met);
     }
 
     /// The innermost loop around a block whose lanes meet, among those around the loop `inside`.
@@ -182,6 +262,9 @@ impl Compiler<'_> {
             return None;
         }
         let head = self.meeting_around(from, inside)?;
+        if self.meetings[&head].pass.is_none() && (head == to || self.dead_ends.contains(&to)) {
+            return None;
+        }
         if head == to {
             return Some(format!("PASS{head}"));
         }
@@ -215,24 +298,27 @@ impl Compiler<'_> {
 
     fn write_meeting(&mut self, head: usize) {
         let meeting = &self.meetings[&head];
-        let (entered, mask, way) = (meeting.entered.clone(), meeting.mask.clone(), meeting.way.clone());
+        let (entered, pass, way) = (meeting.entered.clone(), meeting.pass.clone(), meeting.way.clone());
         let exits = meeting.exits.clone();
+        let first = if pass.is_some() { "MEET" } else { "LEFT" };
         for number in 1..=exits.len() {
             self.w.label(&format!("OUT{head}_{number}"));
             ptx!(self, "mov.b32 {way}, {number};");
-            ptx!(self, "bra MEET{head};");
+            ptx!(self, "bra {first}{head};");
         }
-        self.w.label(&format!("PASS{head}"));
-        ptx!(self, "mov.b32 {way}, 0;");
-        self.w.label(&format!("MEET{head}"));
-        self.meet(&mask);
-        if !exits.is_empty() {
-            let p = self.w.predicate();
-            ptx!(self, "setp.ne.u32 {p}, {way}, 0;");
-            ptx!(self, "@{p} bra LEFT{head};");
+        if let Some(pass) = &pass {
+            self.w.label(&format!("PASS{head}"));
+            ptx!(self, "mov.b32 {way}, 0;");
+            self.w.label(&format!("MEET{head}"));
+            self.meet(pass);
+            if !exits.is_empty() {
+                let p = self.w.predicate();
+                ptx!(self, "setp.ne.u32 {p}, {way}, 0;");
+                ptx!(self, "@{p} bra LEFT{head};");
+            }
+            self.count(self.first_word(head));
+            ptx!(self, "bra {};", self.label(head, 0));
         }
-        self.count(self.first_word(head));
-        ptx!(self, "bra {};", self.label(head, 0));
         if exits.is_empty() {
             return;
         }
@@ -241,7 +327,10 @@ impl Compiler<'_> {
         let (trapping, others): (Vec<usize>, Vec<usize>) = (1..=exits.len()).partition(traps);
         self.go_out(head, &way, &trapping, others.is_empty());
         if !others.is_empty() {
-            self.meet(&entered);
+            match pass {
+                Some(_) => self.meet(&entered),
+                None => self.meet_unless_all(&entered),
+            }
             self.go_out(head, &way, &others, true);
         }
         for (i, (from, to)) in exits.into_iter().enumerate() {

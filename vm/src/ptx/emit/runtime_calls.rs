@@ -105,10 +105,12 @@ impl Compiler<'_> {
         }
         let near = node.inst.op == Op::MemoryCopy && args[3..5] == [0, 0];
         if !near || !self.holds_short_ranges() {
-            return self.long_copy(node);
+            return self.together(node, |this| this.long_copy(node));
         }
         let arguments = self.short_ranges(&args[..3]);
-        self.call_or_else("gpu_run_copy_short", &arguments, "0", None, |this| this.long_copy(node));
+        self.together(node, |this| {
+            this.call_or_else("gpu_run_copy_short", &arguments, "0", None, |this| this.long_copy(node));
+        });
     }
 
     /// Whether memory 0 has at least the bytes that functions for short ranges assume, and addresses of 32 bits.
@@ -209,7 +211,7 @@ impl Compiler<'_> {
         let record = self.memory_record(args[3]);
         let [at, len] = [0, 2].map(|i| self.extended(args[i], units));
         let arguments = [("b64", &record[..]), ("b64", &at), ("b32", &value), ("b64", &len)];
-        self.call_for(node, "gpu_run_fill", &arguments, None);
+        self.together(node, |this| this.call_for(node, "gpu_run_fill", &arguments, None));
     }
 
     /// Calls the runtime with the record of memory 0 and the units of `operands`; the result goes to unit
@@ -232,11 +234,13 @@ impl Compiler<'_> {
         let args = node.inst.args;
         let compare = |this: &mut Self| this.call_with(node, "gpu_run_compare", &args[1..4], None, Some(args[0]));
         if !self.holds_short_ranges() {
-            return compare(self);
+            return self.together(node, compare);
         }
         let arguments = self.short_ranges(&args[1..4]);
         let refused = NOT_SHORT.to_string();
-        self.call_or_else("gpu_run_compare_short", &arguments, &refused, Some(args[0]), compare);
+        self.together(node, |this| {
+            this.call_or_else("gpu_run_compare_short", &arguments, &refused, Some(args[0]), compare);
+        });
     }
 
     /// `alloc` and `alloc_zero`.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use gpu_run_bytecode::code::Inst;
 use gpu_run_bytecode::{Clause, Op, Try};
 
-use super::{Options, body, compiled, handmade, handmade_in, program, text};
+use super::{Options, body, compiled, handmade, handmade_in, text};
 use crate::{Cpu, End, Extern, Limits, RunOptions, Store, Value};
 
 /// The sum is its own limit: as in the interpreter, which reads the limit after the sum.
@@ -115,95 +115,4 @@ fn a_loop_that_several_branches_close_has_one_way_back() {
     );
     let counts = text.matches("sub.u32 %budget, %budget, 1;").count();
     assert_eq!((counts, text.matches("LATCH_").count() > 2), (1, true), "{text}");
-}
-
-/// Lanes that came into a loop together go on together after it. One that is about to trap waits for none of them.
-#[test]
-fn lanes_meet_after_a_loop_that_calls() {
-    let body = body_with_meetings(
-        "(module (memory 1)
-           (func $callee (export \"callee\") (param i32) (result i32) (memory.grow (local.get 0)))
-           (func (export \"f\") (param i32) (result i32)
-             (block $done
-               (loop $again
-                 (if (i32.eqz (call $callee (local.get 0))) (then unreachable))
-                 (br_if $done (call $callee (local.get 0)))
-                 (local.set 0 (i32.sub (local.get 0) (i32.const 1)))
-                 (br $again)))
-             (local.get 0)))",
-    );
-    let [head] = loops(&body)[..] else {
-        panic!("one loop: {body}")
-    };
-    let (before, meet) = after(&body, &format!("LEFT{head}"))
-        .split_once("bar.warp.sync")
-        .expect("they meet");
-    assert!(before.contains("bra EXIT"), "a lane that traps goes first: {body}");
-    assert!(meet.contains("bra EXIT"), "{body}");
-    // The mask is that of the way in, and passes come back after it.
-    let mask = meet.trim_start().split(';').next().expect("a mask");
-    let (entry, pass) = after(&body, &format!("IN{head}"))
-        .split_once("\nB")
-        .expect("the loop's head");
-    assert!(entry.contains(&format!("activemask.b32 {mask};")), "{body}");
-    assert!(!pass.contains("bra IN"), "{body}");
-}
-
-/// The lanes of an inner loop wait for one that is about to trap until it ends. It must not wait for them at the outer
-/// loop's end.
-#[test]
-fn a_lane_that_traps_in_an_inner_loop_does_not_wait_at_the_outer_one() {
-    let body = body_with_meetings(
-        "(module (memory 1)
-           (func $callee (export \"callee\") (param i32) (result i32) (memory.grow (local.get 0)))
-           (func (export \"f\") (param i32) (result i32) (local i32)
-             (loop $outer
-               (local.set 1 (i32.const 9))
-               (loop $inner
-                 (if (i32.eqz (call $callee (local.get 0))) (then (drop (call $callee (i32.const 7))) unreachable))
-                 (br_if $inner (local.tee 1 (i32.sub (local.get 1) (call $callee (i32.const 1))))))
-               (br_if $outer (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))
-             (local.get 0)))",
-    );
-    let [outer, inner] = loops(&body)[..] else {
-        panic!("two loops: {body}")
-    };
-    // Before the inner loop's meeting of all, to the exit that traps, and from there to a block.
-    let (before, _) = after(&body, &format!("LEFT{inner}"))
-        .split_once("bar.warp.sync")
-        .expect("they meet");
-    let exit = before
-        .rsplit("bra ")
-        .next()
-        .and_then(|rest| rest.split(';').next())
-        .expect("a branch");
-    assert!(exit.starts_with(&format!("EXIT{inner}_")), "{body}");
-    let to = after(&body, exit).trim_start();
-    assert!(to.starts_with("bra B"), "{exit}: {body}");
-    // The others go from there to the outer loop's.
-    let others = body.matches(&format!("bra PASS{outer};")).count() + body.matches(&format!("bra OUT{outer}_")).count();
-    assert!(others > 0, "{body}");
-}
-
-/// The body of function 1 of a module in which lanes meet.
-fn body_with_meetings(wat: &str) -> String {
-    let options = Options {
-        exports: true,
-        reconverge: true,
-        ..Options::default()
-    };
-    body(&compiled(&program(wat), options).text, 1).to_owned()
-}
-
-/// The numbers of the loops whose lanes meet, in the order of the code.
-fn loops(body: &str) -> Vec<&str> {
-    let way_in = |line: &'_ str| line.starts_with("IN") && line.ends_with(':');
-    let labels = body.lines().filter(|line| way_in(line));
-    labels.map(|line| &line["IN".len()..line.len() - 1]).collect()
-}
-
-/// What follows a label.
-fn after<'a>(body: &'a str, label: &str) -> &'a str {
-    let parts = body.split_once(&format!("\n{label}:\n"));
-    parts.unwrap_or_else(|| panic!("{label}: {body}")).1
 }

@@ -1,0 +1,226 @@
+//! Where lanes meet that took different ways.
+
+use std::collections::BTreeSet;
+
+use super::{body, compiled, program};
+use crate::ptx::Options;
+use crate::ptx::analysis::cfg::Cfg;
+use crate::ptx::analysis::hammocks::hammocks;
+
+/// Lanes that came into a loop together go on together after it. One that is about to trap waits for none of them.
+#[test]
+fn lanes_meet_after_a_loop_that_calls() {
+    let body = body_with_meetings(
+        "(module (memory 1)
+           (func $callee (export \"callee\") (param i32) (result i32) (memory.grow (local.get 0)))
+           (func (export \"f\") (param i32) (result i32)
+             (block $done
+               (loop $again
+                 (if (i32.eqz (call $callee (local.get 0))) (then unreachable))
+                 (br_if $done (call $callee (local.get 0)))
+                 (local.set 0 (i32.sub (local.get 0) (i32.const 1)))
+                 (br $again)))
+             (local.get 0)))",
+    );
+    let [head] = loops(&body)[..] else {
+        panic!("one loop: {body}")
+    };
+    let (before, meet) = after(&body, &format!("LEFT{head}"))
+        .split_once("bar.warp.sync")
+        .expect("they meet");
+    assert!(before.contains("bra EXIT"), "a lane that traps goes first: {body}");
+    assert!(meet.contains("bra EXIT"), "{body}");
+    // The mask is that of the way in, and passes come back after it.
+    let mask = meet.trim_start().split(';').next().expect("a mask");
+    let (entry, pass) = after(&body, &format!("IN{head}"))
+        .split_once("\nB")
+        .expect("the loop's head");
+    assert!(entry.contains(&format!("activemask.b32 {mask};")), "{body}");
+    assert!(!pass.contains("bra IN"), "{body}");
+}
+
+/// The lanes of an inner loop wait for one that is about to trap until it ends. It must not wait for them at the outer
+/// loop's end.
+#[test]
+fn a_lane_that_traps_in_an_inner_loop_does_not_wait_at_the_outer_one() {
+    let body = body_with_meetings(
+        "(module (memory 1)
+           (func $callee (export \"callee\") (param i32) (result i32) (memory.grow (local.get 0)))
+           (func (export \"f\") (param i32) (result i32) (local i32)
+             (loop $outer
+               (local.set 1 (i32.const 9))
+               (loop $inner
+                 (if (i32.eqz (call $callee (local.get 0))) (then (drop (call $callee (i32.const 7))) unreachable))
+                 (br_if $inner (local.tee 1 (i32.sub (local.get 1) (call $callee (i32.const 1))))))
+               (br_if $outer (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))
+             (local.get 0)))",
+    );
+    let [outer, inner] = loops(&body)[..] else {
+        panic!("two loops: {body}")
+    };
+    // Before the inner loop's meeting of all, to the exit that traps, and from there to a block.
+    let (before, _) = after(&body, &format!("LEFT{inner}"))
+        .split_once("bar.warp.sync")
+        .expect("they meet");
+    let exit = before
+        .rsplit("bra ")
+        .next()
+        .and_then(|rest| rest.split(';').next())
+        .expect("a branch");
+    assert!(exit.starts_with(&format!("EXIT{inner}_")), "{body}");
+    let to = after(&body, exit).trim_start();
+    assert!(to.starts_with("bra B"), "{exit}: {body}");
+    // The others go from there to the outer loop's.
+    let others = body.matches(&format!("bra PASS{outer};")).count() + body.matches(&format!("bra OUT{outer}_")).count();
+    assert!(others > 0, "{body}");
+}
+
+/// The body of function 1 of a module in which lanes meet.
+fn body_with_meetings(wat: &str) -> String {
+    let options = Options {
+        exports: true,
+        reconverge: true,
+        ..Options::default()
+    };
+    body(&compiled(&program(wat), options).text, 1).to_owned()
+}
+
+/// The numbers of the loops whose lanes meet, in the order of the code.
+fn loops(body: &str) -> Vec<&str> {
+    let way_in = |line: &'_ str| line.starts_with("IN") && line.ends_with(':');
+    let labels = body.lines().filter(|line| way_in(line));
+    labels.map(|line| &line["IN".len()..line.len() - 1]).collect()
+}
+
+/// What follows a label.
+fn after<'a>(body: &'a str, label: &str) -> &'a str {
+    let parts = body.split_once(&format!("\n{label}:\n"));
+    parts.unwrap_or_else(|| panic!("{label}: {body}")).1
+}
+
+/// A function that a lane calls.
+const CALLEE: &str = "(func $callee (export \"callee\") (param i32) (result i32) (memory.grow (local.get 0)))";
+
+/// The mask of the first meeting in some text.
+fn met(text: &str) -> &str {
+    let (_, mask) = text.split_once("bar.warp.sync ").expect("lanes meet");
+    mask.split(';').next().expect("a mask")
+}
+
+/// A search that ends in two ways: lanes that find the same in different passes go on together.
+#[test]
+fn lanes_meet_after_a_loop_with_several_ways_out() {
+    let search = |first_way: &str| {
+        body_with_meetings(&format!(
+            "(module (memory 1) {CALLEE}
+               (func (export \"f\") (param i32 i32) (result i32)
+                 (block $greater
+                   (loop $again
+                     (if (i32.eq (i32.load (local.get 0)) (local.get 1)) (then {first_way}))
+                     (br_if $greater (i32.gt_u (i32.load (local.get 0)) (local.get 1)))
+                     (local.set 0 (i32.add (local.get 0) (i32.const 4)))
+                     (br $again)))
+                 (i32.add (local.get 0) (i32.const 1))))"
+        ))
+    };
+    let body = search("(return (local.get 0))");
+    let [head] = loops(&body)[..] else {
+        panic!("one loop: {body}")
+    };
+    let (entry, pass) = after(&body, &format!("IN{head}")).split_once("\nB").expect("the head");
+    let left = after(&body, &format!("LEFT{head}"));
+    assert!(entry.contains(&format!("activemask.b32 {};", met(left))), "{body}");
+    assert!(left.matches("bra EXIT").count() >= 2, "{body}");
+    // Between its passes lanes do not wait.
+    assert!(!pass.contains("bra PASS") && !pass.contains("bra IN"), "{body}");
+    // A way that traps is none.
+    let body = search("unreachable");
+    assert!(loops(&body).is_empty() && !body.contains("bar.warp.sync"), "{body}");
+}
+
+/// Lanes of which some call something on their way meet where their ways join. Those that call need not meet before.
+#[test]
+fn lanes_meet_where_ways_with_calls_join() {
+    let branch = |way: &str| {
+        body_with_meetings(&format!(
+            "(module (memory 1) {CALLEE}
+               (func (export \"f\") (param i32 i32) (result i32)
+                 (if (local.get 0) (then {way}))
+                 (i32.mul (local.get 1) (i32.load (local.get 0)))))"
+        ))
+    };
+    let body = branch("(local.set 1 (call $callee (local.get 1)))");
+    let meetings: Vec<_> = body.match_indices("bar.warp.sync").collect();
+    let [(at, _)] = meetings[..] else {
+        panic!("one meeting: {body}")
+    };
+    let mask = met(&body);
+    let noted = body
+        .find(&format!("activemask.b32 {mask};"))
+        .expect("the lanes are noted");
+    let (call, load) = (body.find("i0_f0").or(body.find("call ")), body.rfind("mul.lo"));
+    assert!(Some(noted) < call && call < Some(at) && Some(at) < load, "{body}");
+    // Where nothing is called, ptxas has them meet.
+    let body = branch("(local.set 1 (i32.load offset=8 (local.get 1)))");
+    assert!(!body.contains("bar.warp.sync"), "{body}");
+    // A lane that leaves the function by one way never comes to the other's end.
+    let body = branch("(return (call $callee (local.get 1)))");
+    assert!(!after(&body, "B2").contains("bar.warp.sync"), "{body}");
+    assert_eq!(body.matches("bar.warp.sync").count(), 1, "{body}");
+}
+
+/// A copy's length differs from lane to lane, and with it how long it takes.
+#[test]
+fn lanes_meet_after_copies() {
+    let copy = |len: &str| {
+        body_with_meetings(&format!(
+            "(module (memory 1) {CALLEE}
+               (func (export \"f\") (param i32 i32)
+                 (memory.copy (local.get 0) (i32.const 0) {len})))"
+        ))
+    };
+    let body = copy("(local.get 1)");
+    assert!(body.contains(&format!("activemask.b32 {};", met(&body))), "{body}");
+    // Few bytes become loads and stores.
+    let body = copy("(i32.const 8)");
+    assert!(!body.contains("bar.warp.sync"), "{body}");
+}
+
+/// In a function that recurses, a warp takes a lane that waits for one that waits with another mask.
+#[test]
+fn lanes_of_a_recursion_do_not_meet() {
+    let body = body_with_meetings(&format!(
+        "(module (memory 1) {CALLEE}
+           (func $f (export \"f\") (param i32 i32) (result i32)
+             (if (local.get 0) (then (local.set 1 (call $f (i32.sub (local.get 0) (i32.const 1)) (local.get 1)))))
+             (memory.copy (local.get 0) (i32.const 0) (local.get 1))
+             (local.get 1)))"
+    ));
+    assert!(!body.contains("bar.warp.sync"), "{body}");
+}
+
+/// A lane that goes on in the interpreter may never come to the join: those that wait for it would wait for ever.
+#[test]
+fn lanes_do_not_wait_for_one_that_leaves_compiled_code() {
+    let program = program(
+        "(module (func (export \"f\") (param i32 i32) (result i32)
+           (if (local.get 0)
+             (then (local.set 1 (i32.div_u (local.get 1) (local.get 0))))
+             (else (local.set 1 (i32.rem_u (local.get 0) (local.get 1)))))
+           (i32.add (local.get 1) (local.get 0))))",
+    );
+    let function = &program.meta.functions[0];
+    let mut cfg = Cfg::new(&program, function);
+    let found = hammocks(&cfg, &cfg.dead_ends());
+    let [hammock] = &found[..] else {
+        panic!("one branch, not {}", found.len())
+    };
+    assert_eq!((hammock.branch, hammock.between.len()), (0, 2));
+    let first = *hammock.between.first().expect("two ways");
+    cfg.leave_out(&BTreeSet::from([cfg.first_word(first)]));
+    assert!(hammocks(&cfg, &cfg.dead_ends()).is_empty());
+    // Nor does one wait that came in by the way, from there.
+    let mut cfg = Cfg::new(&program, function);
+    cfg.entries.push(first);
+    assert!(hammocks(&cfg, &cfg.dead_ends()).is_empty());
+}

@@ -355,6 +355,12 @@ enum BlockCounts : u32 {
   BLOCK_Size = 4,  // how many counters there are
   BLOCK_First = 6,  // the first of them; after the last, the same of warps, if these are counted
 };
+// Steps of compiled kernels: see steps.h. What is between these is a step in a pass.
+enum Step : u32 {
+  STEP_Pass = 0,  // the next pass of a loop
+  STEP_Phase = 255,  // what comes after a loop, or without one
+};
+
 constexpr u32 BLOCK_LANES = 128;  // of a hardware block of compiled code, at most
 
 // How a process ended. The first thread to end it claims the record.

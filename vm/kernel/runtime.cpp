@@ -11,6 +11,7 @@
 #include "ops/debug.h"
 #include "ops/slow.h"
 #include "rpc/requests.h"
+#include "steps.h"
 #include "threads.h"
 
 namespace gpu_run {
@@ -256,7 +257,11 @@ void gpu_run_poll(Context *context, u32 pc, u32 depth) {
 // stopped.
 void gpu_run_begin(const Launch *launch, Context *context) {
   u32 id = global_lane();
-  if (id >= launch->thread_count) end_lane(*launch);
+  if (id >= launch->thread_count) {
+    if (lane_in_block() % 32 == 0) steps::end();
+    end_lane(*launch);
+  }
+  steps::begin();
   if (process_ended(*launch)) {
     if (stands::wanted(*launch)) red_add_device(&launch->stands->new_threads, 1u);
     end_lane(*launch);
@@ -325,6 +330,7 @@ void gpu_run_end_process(Context *context) {
 
 // The thread ended: its results are stored.
 void gpu_run_finish(Context *context) {
+  steps::end();
   const Launch &launch = *context->launch;
   Thread &thread = *context->thread;
   if (launch.samples) end_samples(*context);
@@ -341,6 +347,9 @@ void gpu_run_finish(Context *context) {
 void gpu_run_end_lane(const Launch *launch) {
   if (launch->counts) counts::end_lane(*launch);
 }
+
+// The warp has come to a step, which is STEP_Pass, STEP_Phase or a number between them.
+void gpu_run_step(u32 step) { steps::come(step); }
 
 // Ends the process with a trap. Of kind TRAP_None it ends the lane of a process that was stopped. Does not return.
 void gpu_run_trap(Context *context, u32 pc, u32 depth, u32 kind) {

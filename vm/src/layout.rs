@@ -208,6 +208,10 @@ constants! { ENUMERATORS:
     DEBUG_LINE: u32 = 4;
     DEBUG_USED_SHIFT: u32 = 8;
 
+    /// Steps of compiled kernels; see `kernel/steps.h`.
+    STEP_PASS: u32 = 0;
+    STEP_PHASE: u32 = 255;
+
     /// Words at the beginning of a block's shared memory; see `kernel/layout.h`.
     BLOCK_POLLS: u32 = 1;
     BLOCK_WORDS: u32 = 2;

@@ -102,7 +102,8 @@ impl Launch {
         let mut lanes: Vec<Lane> = Vec::new();
         let (record, threads) = (self.record.to_le_bytes(), self.plan.lanes.to_le_bytes());
         let in_block = self.plan.lanes_per_block;
-        let new_block = || Arc::new(Block::new(in_block, self.plan.counter_bytes));
+        let shared = self.module.shared_bytes + self.plan.counter_bytes;
+        let new_block = || Arc::new(Block::new(in_block, shared));
         let mut block = new_block();
         loop {
             while lanes.len() < RESIDENT {

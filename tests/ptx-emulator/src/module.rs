@@ -107,7 +107,11 @@ pub struct Module {
     pub names: Names<u32>,
     /// Variables.
     pub variables: Names<Variable>,
-    /// Names of a block's shared memory, whose size the launch says. Each of them is its first byte.
+    /// Variables in a block's shared memory: where each is, by its source.
+    pub shared_variables: FxHashMap<(u32, String), u32>,
+    /// Bytes of all of them.
+    pub shared_bytes: u32,
+    /// Names of the shared memory after them, whose size the launch says. Each of them is its first byte.
     pub shared: FxHashSet<String>,
     /// Names of the sources.
     pub sources: Vec<String>,
@@ -264,6 +268,11 @@ impl Module {
                         if outside && tokens[kind].text == ".shared" {
                             let name = decode::variable(&tokens[kind + 1..end])?.name;
                             self.shared.insert(name.to_owned());
+                        } else if tokens[kind].text == ".shared" {
+                            let variable = decode::variable(&tokens[kind + 1..end])?;
+                            let key = (source, variable.name.to_owned());
+                            self.shared_variables.insert(key, self.shared_bytes);
+                            self.shared_bytes += (variable.bytes as u32).next_multiple_of(16);
                         } else if !outside {
                             self.variable(source, &tokens[kind + 1..end], common, initializers)?;
                         }

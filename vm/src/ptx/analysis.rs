@@ -7,6 +7,7 @@
 //! - [`interprocedural`]: what the whole program tells of each function: whether it throws, grows memory; [`cycles`]: whether it
 //!   recurses; [`atomics`]: whether it accesses memory atomically;
 //! - [`flow`]: forward data-flow over the blocks: what is known of the value in each unit;
+//! - [`dominance`]: which blocks every way leads through;
 //! - [`live`]: backward data-flow: which units are read later;
 //! - [`regions`]: where a large function is divided;
 //! - [`or_reassociate`]: additions and ors of values whose bits cannot overlap, put into a better order.
@@ -15,8 +16,8 @@ mod atomics;
 pub mod cfg;
 pub mod counters;
 mod cycles;
+pub mod dominance;
 pub mod flow;
-pub mod hammocks;
 pub mod interprocedural;
 pub mod live;
 pub mod or_reassociate;

@@ -30,4 +30,5 @@ pub mod reconvergence;
 pub mod regions;
 pub mod runtime_calls;
 pub mod samples;
+pub mod steps;
 pub mod vectors;

@@ -112,7 +112,10 @@ impl<'t> Decoder<'_, 't> {
             _ => {}
         }
         if self.module.shared.contains(text) {
-            return Operand::Value(Src::shared(0));
+            return Operand::Value(Src::shared(self.module.shared_bytes));
+        }
+        if let Some(at) = self.module.shared_variables.get(&(self.source, text.to_owned())) {
+            return Operand::Value(Src::shared(*at));
         }
         match (special(text), self.module.symbol(self.source, text)) {
             (Some(special), _) => Operand::Special(special),

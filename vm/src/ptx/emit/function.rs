@@ -19,6 +19,7 @@ use crate::ptx::emit::loops::Loop;
 use crate::ptx::emit::reconvergence::Meeting;
 use crate::ptx::emit::regions::{self, Leaving};
 use crate::ptx::emit::samples::{Marks, find_row};
+use crate::ptx::emit::steps::Steps;
 use crate::ptx::image::ImageLayout;
 use crate::ptx::schedule::{self, Schedule};
 use crate::ptx::writer::{Writer, ptx};
@@ -81,6 +82,8 @@ pub struct Compiler<'a> {
     /// By the block of a branch and of its join, the lanes that branch together and meet at the join.
     pub branching: BTreeMap<usize, String>,
     pub joining: BTreeMap<usize, String>,
+    /// Where warps step together.
+    pub steps: Steps,
     /// Heads of loops, of those with code in front of them, that have been written.
     pub begun_loops: BTreeSet<usize>,
     /// See [`Cfg::dead_ends`]; if lanes meet in the function.
@@ -282,6 +285,7 @@ impl<'a> Compiler<'a> {
             meetings: BTreeMap::new(),
             branching: BTreeMap::new(),
             joining: BTreeMap::new(),
+            steps: Steps::default(),
             begun_loops: BTreeSet::new(),
             dead_ends: BTreeSet::new(),
             marks: Marks::default(),
@@ -334,6 +338,7 @@ impl<'a> Compiler<'a> {
             self.w.label(&label);
             self.begin_pass(*block);
             self.join_lanes(*block);
+            self.step_to(*block);
             self.count_block(*block);
             self.mark_block(*block);
             self.state = self.flow.at[*block].clone();

@@ -15,7 +15,7 @@
 //!   be far: a search that ends by "found" and by "greater" has lanes that find "greater" in different passes go on alone;
 //! - after a call, of the runtime's heap and copies too: those that made it together;
 //! - where the ways of a branch join, if there are calls on them: those that branched together (see
-//!   [`analysis::hammocks`](crate::ptx::analysis::hammocks)).
+//!   [`analysis::dominance`](crate::ptx::analysis::dominance)).
 //!
 //! Why no lane waits for ever: the lanes of a mask are those that noted it by one instruction at the same time, so
 //! each is in the masks of all the others. Each of them gets to the meeting, or ends, and those that have ended are not
@@ -41,7 +41,7 @@ use std::collections::BTreeSet;
 use gpu_run_bytecode::Class;
 
 use crate::ptx::analysis::cfg::{Node, is_call};
-use crate::ptx::analysis::hammocks::hammocks;
+use crate::ptx::analysis::dominance::Dominance;
 use crate::ptx::emit::function::Compiler;
 use crate::ptx::writer::ptx;
 
@@ -62,8 +62,15 @@ pub struct Meeting {
     exits: Vec<(usize, usize)>,
 }
 
+impl Meeting {
+    /// Whether lanes meet after each pass.
+    pub fn has_passes(&self) -> bool {
+        self.pass.is_some()
+    }
+}
+
 /// Whether an instruction calls, be it a function of the runtime.
-fn calls(node: &Node) -> bool {
+pub fn calls(node: &Node) -> bool {
     let class = node.inst.op.info().class;
     is_call(node.inst.op) || matches!(class, Class::Aside | Class::Gpu | Class::Access)
 }
@@ -98,7 +105,11 @@ impl Compiler<'_> {
             };
             self.meetings.insert(head, meeting);
         }
-        self.plan_joins();
+        let (cfg, dead_ends) = (self.cfg.clone(), self.dead_ends.clone());
+        if let Some(dominance) = Dominance::of(&cfg, &dead_ends) {
+            self.plan_joins(&dominance);
+            self.plan_steps(&dominance);
+        }
     }
 
     /// Whether a loop has no other in it and several ways out, but for those that end the thread.
@@ -112,8 +123,8 @@ impl Compiler<'_> {
     }
 
     /// Decides at which joins lanes meet that branched together.
-    fn plan_joins(&mut self) {
-        for hammock in hammocks(&self.cfg, &self.dead_ends) {
+    fn plan_joins(&mut self, dominance: &Dominance) {
+        for hammock in dominance.hammocks() {
             let mut nodes = hammock.between.iter().flat_map(|block| self.cfg.block_nodes(*block));
             let in_copies = |block| self.head_of.contains_key(block);
             if in_copies(&hammock.branch) || in_copies(&hammock.join) || !nodes.any(calls) {
@@ -316,6 +327,7 @@ impl Compiler<'_> {
                 ptx!(self, "setp.ne.u32 {p}, {way}, 0;");
                 ptx!(self, "@{p} bra LEFT{head};");
             }
+            self.step_to_pass(head);
             self.count(self.first_word(head));
             ptx!(self, "bra {};", self.label(head, 0));
         }

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use super::{body, compiled, program};
 use crate::ptx::Options;
 use crate::ptx::analysis::cfg::Cfg;
-use crate::ptx::analysis::hammocks::hammocks;
+use crate::ptx::analysis::dominance::{Dominance, Hammock};
+use crate::ptx::{Unit, compile};
 
 /// Lanes that came into a loop together go on together after it. One that is about to trap waits for none of them.
 #[test]
@@ -211,16 +212,56 @@ fn lanes_do_not_wait_for_one_that_leaves_compiled_code() {
     );
     let function = &program.meta.functions[0];
     let mut cfg = Cfg::new(&program, function);
-    let found = hammocks(&cfg, &cfg.dead_ends());
+    let hammocks = |cfg: &Cfg| -> Vec<Hammock> { Dominance::of(cfg, &cfg.dead_ends()).expect("no cycles").hammocks() };
+    let found = hammocks(&cfg);
     let [hammock] = &found[..] else {
         panic!("one branch, not {}", found.len())
     };
     assert_eq!((hammock.branch, hammock.between.len()), (0, 2));
     let first = *hammock.between.first().expect("two ways");
     cfg.leave_out(&BTreeSet::from([cfg.first_word(first)]));
-    assert!(hammocks(&cfg, &cfg.dead_ends()).is_empty());
+    assert!(hammocks(&cfg).is_empty());
     // Nor does one wait that came in by the way, from there.
     let mut cfg = Cfg::new(&program, function);
     cfg.entries.push(first);
-    assert!(hammocks(&cfg, &cfg.dead_ends()).is_empty());
+    assert!(hammocks(&cfg).is_empty());
+}
+
+/// Warps of a kernel with much code step together: in each pass, and on the way through it.
+#[test]
+fn warps_of_a_large_kernel_step_together() {
+    let kernel = |copies: usize| {
+        let copies = "(memory.copy (local.get 0) (local.get 1) (local.get 0))".repeat(copies);
+        let program = program(&format!(
+            "(module (memory 1)
+               (func (export \"f\") (param i32 i32)
+                 (loop $again
+                   (if (local.get 0) (then {copies}))
+                   (if (local.get 1) (then {copies}))
+                   (br_if $again (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))))"
+        ));
+        let options = Options {
+            reconverge: true,
+            ..Options::default()
+        };
+        let unit = Unit {
+            program: &program,
+            prefix: String::new(),
+            code_start: 0,
+            entries: vec![0],
+            cold: Default::default(),
+            options,
+        };
+        compile(&unit).text
+    };
+    let steps = |text: &str| {
+        let calls = text.split("{\n\t.param .b32 q0;\n\tst.param.b32 [q0], ").skip(1);
+        let calls = calls.filter(|call| call.lines().nth(1) == Some("\tcall gpu_run_step, (q0);"));
+        let numbers = calls.filter_map(|call| call.split(';').next().map(str::to_owned));
+        numbers.collect::<Vec<_>>()
+    };
+    let text = kernel(20);
+    // The passes are written after the loop.
+    assert_eq!(steps(&text), ["1", "2", "0"], "{text}");
+    assert_eq!(steps(&kernel(4)).len(), 0);
 }

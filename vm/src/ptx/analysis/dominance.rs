@@ -1,0 +1,163 @@
+//! Which blocks every way leads through.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use petgraph::algo::dominators::{Dominators, simple_fast};
+use petgraph::graph::{DiGraph, NodeIndex};
+
+use crate::ptx::analysis::cfg::Cfg;
+
+/// A branch and the block in which its ways come together: each lane that branches comes there once before it branches
+/// here again, or ends, and none comes there that has not branched here.
+pub struct Hammock {
+    /// The block that ends in the branch.
+    pub branch: usize,
+    /// The block in which all ways come together.
+    pub join: usize,
+    /// The blocks on the ways.
+    pub between: BTreeSet<usize>,
+}
+
+/// Of the blocks of a function without those that end the thread: which lie on all ways to one, and from it.
+pub struct Dominance<'a> {
+    cfg: &'a Cfg,
+    dead_ends: &'a BTreeSet<usize>,
+    /// On all ways from where the function is entered.
+    before: Dominators<NodeIndex>,
+    /// On all ways to where it is left.
+    after: Dominators<NodeIndex>,
+    /// The loops, and for each block the heads of those around it.
+    loops: Vec<(usize, BTreeSet<usize>)>,
+    around: Vec<Vec<usize>>,
+}
+
+/// The nodes of a graph are the blocks, and one before or after all others.
+fn dominators(blocks: usize, edges: &[(usize, usize)]) -> Dominators<NodeIndex> {
+    let mut graph = DiGraph::<(), ()>::with_capacity(blocks + 1, edges.len());
+    (0..=blocks).for_each(|_| _ = graph.add_node(()));
+    for (from, to) in edges {
+        graph.add_edge(NodeIndex::new(*from), NodeIndex::new(*to), ());
+    }
+    simple_fast(&graph, NodeIndex::new(blocks))
+}
+
+impl<'a> Dominance<'a> {
+    /// None for a function with an irreducible cycle: there a lane may branch twice before its ways come together.
+    pub fn of(cfg: &'a Cfg, dead_ends: &'a BTreeSet<usize>) -> Option<Dominance<'a>> {
+        let loops = cfg.reducible_loops();
+        if loops.len() != cfg.loop_heads().count() {
+            return None;
+        }
+        let outside = cfg.blocks.len();
+        let lives = |block: &usize| !dead_ends.contains(block);
+        let (mut ways, mut back) = (vec![(outside, 0)], Vec::new());
+        ways.extend(cfg.entries.iter().map(|entry| (outside, *entry)));
+        for block in cfg.order.iter().copied().filter(lives) {
+            let next: BTreeSet<usize> = cfg.blocks[block].successors.iter().copied().filter(lives).collect();
+            // What is not compiled may lead anywhere.
+            if next.is_empty() || cfg.blocks[block].cold || cfg.has_cold_entry(block) {
+                back.push((outside, block));
+            }
+            ways.extend(next.iter().map(|to| (block, *to)));
+            back.extend(next.iter().map(|to| (*to, block)));
+        }
+        let mut around = vec![Vec::new(); outside];
+        for (head, blocks) in &loops {
+            blocks.iter().for_each(|block| around[*block].push(*head));
+        }
+        Some(Dominance {
+            cfg,
+            dead_ends,
+            before: dominators(outside, &ways),
+            after: dominators(outside, &back),
+            loops,
+            around,
+        })
+    }
+
+    fn lives(&self, block: &usize) -> bool {
+        !self.dead_ends.contains(block)
+    }
+
+    /// The blocks on all ways to a block, from itself back.
+    fn dominators_of(&self, block: usize) -> impl Iterator<Item = usize> {
+        let dominators = self.before.dominators(NodeIndex::new(block)).into_iter().flatten();
+        let outside = self.cfg.blocks.len();
+        dominators.map(NodeIndex::index).filter(move |block| *block != outside)
+    }
+
+    /// The hammocks.
+    pub fn hammocks(&self) -> Vec<Hammock> {
+        let outside = self.cfg.blocks.len();
+        let first = |dominators: &Dominators<NodeIndex>, block: usize| {
+            let found = dominators.immediate_dominator(NodeIndex::new(block))?.index();
+            (found != outside).then_some(found)
+        };
+        let successors = |block: usize| {
+            let successors = self.cfg.blocks[block].successors.iter().copied();
+            successors.filter(|block| self.lives(block))
+        };
+        let mut found = Vec::new();
+        for join in self.cfg.order.iter().copied().filter(|block| self.lives(block)) {
+            let Some(branch) = first(&self.before, join) else {
+                continue;
+            };
+            let together = first(&self.after, branch) == Some(join) && self.around[branch] == self.around[join];
+            if !together || successors(branch).count() < 2 {
+                continue;
+            }
+            let mut between = BTreeSet::new();
+            let mut work: Vec<usize> = successors(branch).collect();
+            while let Some(block) = work.pop() {
+                if block != join && between.insert(block) {
+                    work.extend(successors(block));
+                }
+            }
+            found.push(Hammock { branch, join, between });
+        }
+        found
+    }
+
+    /// The heads of the loops that are in no other loop.
+    pub fn outermost_loops(&self) -> impl Iterator<Item = usize> {
+        let heads = self.loops.iter().map(|(head, _)| *head);
+        heads.filter(|head| self.around[*head].len() == 1)
+    }
+
+    /// The blocks through which every whole pass of an outermost loop leads once, or without one every way through the
+    /// function, in this order; and for each those from which no way leads to the end that does not come to the next one.
+    pub fn ways(&self, head: Option<usize>) -> Vec<(usize, Vec<usize>)> {
+        let ends: Vec<usize> = match head {
+            Some(head) => {
+                let latches = self.cfg.back_edges.iter().filter(|(_, to)| *to == head);
+                latches.map(|(from, _)| *from).collect()
+            }
+            None => {
+                let leaves = |block: &usize| self.cfg.blocks[*block].successors.is_empty() && self.lives(block);
+                self.cfg.order.iter().copied().filter(leaves).collect()
+            }
+        };
+        let inside = |block: &usize| self.around[*block][..] == head.map_or(vec![], |head| vec![head])[..];
+        let mut ends = ends.into_iter();
+        let mut common: Vec<usize> = ends.next().map_or(Vec::new(), |end| self.dominators_of(end).collect());
+        for end in ends {
+            let others: BTreeSet<usize> = self.dominators_of(end).collect();
+            common.retain(|block| others.contains(block));
+        }
+        common.retain(inside);
+        common.reverse();
+        let place: BTreeMap<usize, usize> = common.iter().enumerate().map(|(i, block)| (*block, i)).collect();
+        let mut ways: Vec<(usize, Vec<usize>)> = common.into_iter().map(|block| (block, Vec::new())).collect();
+        for block in self.cfg.order.iter().copied().filter(|block| self.lives(block)) {
+            let in_it = head.is_none_or(|head| self.around[block].contains(&head));
+            if let Some(i) = self
+                .dominators_of(block)
+                .find_map(|block| place.get(&block))
+                .filter(|_| in_it)
+            {
+                ways[*i].1.push(block);
+            }
+        }
+        ways
+    }
+}

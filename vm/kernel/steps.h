@@ -23,6 +23,7 @@ namespace steps {
 
 struct WarpSteps {
   u32 position;
+  u32 shown;  // the same for the others, or ENDED
   u32 left;  // when it went on from its last step, in cycles
   u32 vain;  // grows when it waits in vain
   u32 waits;  // whether it waits in this pass
@@ -47,10 +48,11 @@ using Shared = volatile __attribute__((address_space(3))) WarpSteps;
 
 GPU_RUN_INLINE Shared &of_warp() { return of_warps[lane_in_block() / 32]; }
 
-// A warp begins.
+// A warp begins. Until its first step nobody waits for it: it may come to none.
 GPU_RUN_INLINE void begin() {
   Shared &own = of_warp();
   own.position = 0;
+  own.shown = ENDED;
   const u32 now = cycles();
   own.left = now;
   own.began = now;
@@ -61,7 +63,7 @@ GPU_RUN_INLINE void begin() {
 }
 
 // A lane has no thread any more. The others of its warp go on without being waited for, until their next step.
-GPU_RUN_INLINE void end() { of_warp().position = ENDED; }
+GPU_RUN_INLINE void end() { of_warp().shown = ENDED; }
 
 // The position of the next step.
 GPU_RUN_INLINE u32 next(u32 position, u32 step) {
@@ -81,7 +83,7 @@ GPU_RUN_INLINE void for_each_warp(T what) {
 
 GPU_RUN_INLINE bool some_are_behind(u32 position) {
   bool behind = false;
-  for_each_warp([&](const Shared &warp) { behind |= warp.position < position; });
+  for_each_warp([&](const Shared &warp) { behind |= warp.shown < position; });
   return behind;
 }
 
@@ -114,6 +116,7 @@ GPU_RUN_INLINE void come(u32 step) {
   Shared &own = of_warp();
   const u32 position = next(own.position, step);
   own.position = position;
+  own.shown = position;
   if (step == STEP_Pass) begin_pass(own, position >> 8 & 0xffff);
   const bool in_pass = step != STEP_Phase;
   if (in_pass && !own.waits) {

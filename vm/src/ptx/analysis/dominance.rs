@@ -1,6 +1,6 @@
 //! Which blocks every way leads through.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use petgraph::algo::dominators::{Dominators, simple_fast};
 use petgraph::graph::{DiGraph, NodeIndex};
@@ -113,7 +113,12 @@ impl<'a> Dominance<'a> {
                     work.extend(successors(block));
                 }
             }
-            found.push(Hammock { branch, join, between });
+            // A way leads back to the branch before it comes to the join, or into a loop that never ends.
+            let again = between.contains(&branch);
+            let leaves = |block: &usize| self.after.immediate_dominator(NodeIndex::new(*block)).is_some();
+            if !again && between.iter().all(leaves) {
+                found.push(Hammock { branch, join, between });
+            }
         }
         found
     }
@@ -146,16 +151,18 @@ impl<'a> Dominance<'a> {
         }
         common.retain(inside);
         common.reverse();
-        let place: BTreeMap<usize, usize> = common.iter().enumerate().map(|(i, block)| (*block, i)).collect();
-        let mut ways: Vec<(usize, Vec<usize>)> = common.into_iter().map(|block| (block, Vec::new())).collect();
-        for block in self.cfg.order.iter().copied().filter(|block| self.lives(block)) {
-            let in_it = head.is_none_or(|head| self.around[block].contains(&head));
-            if let Some(i) = self
-                .dominators_of(block)
-                .find_map(|block| place.get(&block))
-                .filter(|_| in_it)
-            {
-                ways[*i].1.push(block);
+        let mut ways: Vec<(usize, Vec<usize>)> = common.iter().map(|block| (*block, Vec::new())).collect();
+        let mut places: Vec<Option<usize>> = vec![None; self.cfg.blocks.len()];
+        for (i, block) in common.into_iter().enumerate() {
+            places[block] = Some(i);
+        }
+        // A block's dominators come before it.
+        let in_it = |block: &usize| self.lives(block) && head.is_none_or(|head| self.around[*block].contains(&head));
+        for block in self.cfg.order.iter().copied().filter(in_it) {
+            let dominator = self.dominators_of(block).nth(1);
+            places[block] = places[block].or_else(|| places[dominator?]);
+            if let Some(i) = places[block] {
+                ways[i].1.push(block);
             }
         }
         ways

@@ -57,12 +57,17 @@ pub struct Meeting {
     pass: Option<String>,
     /// The way by which a lane got to the meeting: 0 for the next pass, 1 and on for `exits`.
     way: String,
-    /// The ways out: a block from which each leads, and one to which it does, from which none leads back, be it one that
-    /// returns or traps.
+    /// The ways out, but for those that end the thread: a block from which each leads, and one to which it does, from which
+    /// none leads back.
     exits: Vec<(usize, usize)>,
 }
 
 impl Meeting {
+    /// The loop's blocks.
+    pub fn blocks(&self) -> &BTreeSet<usize> {
+        &self.blocks
+    }
+
     /// Whether lanes meet after each pass.
     pub fn has_passes(&self) -> bool {
         self.pass.is_some()
@@ -226,8 +231,8 @@ impl Compiler<'_> {
     /// Where a lane comes back from the interpreter into loops that it has left: it waits for none but itself.
     pub fn forget_others(&mut self) {
         let of_loop = |meeting: &Meeting| [Some(meeting.entered.clone()), meeting.pass.clone()];
-        let of_loops = self.meetings.values().flat_map(of_loop).flatten();
-        let masks: Vec<String> = of_loops.chain(self.joining.values().cloned()).collect();
+        // Where it comes to a join it has branched here.
+        let masks: Vec<String> = self.meetings.values().flat_map(of_loop).flatten().collect();
         for mask in masks {
             ptx!(self, "mov.u32 {mask}, %lanemask_eq;");
         }
@@ -268,12 +273,12 @@ impl Compiler<'_> {
     /// The label that leads a branch from `from` to `to` to where lanes meet, if it ends a pass of such a loop: of one
     /// around the loop `inside`, whose lanes have met.
     pub fn way_to_meeting(&mut self, from: usize, to: usize, inside: Option<usize>) -> Option<String> {
-        // The lanes that came into the loop `inside` wait for this one until it ends: it must not wait for one of them.
-        if inside.is_some() && self.dead_ends.contains(&to) {
+        // Lanes that wait for this one at a join or after an inner loop do so until it ends: it must wait for none of them.
+        if self.dead_ends.contains(&to) {
             return None;
         }
         let head = self.meeting_around(from, inside)?;
-        if self.meetings[&head].pass.is_none() && (head == to || self.dead_ends.contains(&to)) {
+        if head == to && self.meetings[&head].pass.is_none() {
             return None;
         }
         if head == to {
@@ -335,32 +340,24 @@ impl Compiler<'_> {
             return;
         }
         self.w.label(&format!("LEFT{head}"));
-        let traps = |exit: &usize| self.dead_ends.contains(&exits[exit - 1].1);
-        let (trapping, others): (Vec<usize>, Vec<usize>) = (1..=exits.len()).partition(traps);
-        self.go_out(head, &way, &trapping, others.is_empty());
-        if !others.is_empty() {
-            match pass {
-                Some(_) => self.meet(&entered),
-                None => self.meet_unless_all(&entered),
-            }
-            self.go_out(head, &way, &others, true);
+        match pass {
+            Some(_) => self.meet(&entered),
+            None => self.meet_unless_all(&entered),
         }
+        self.go_out(head, &way, exits.len());
         for (i, (from, to)) in exits.into_iter().enumerate() {
             self.w.label(&format!("EXIT{head}_{}", i + 1));
             self.go_now(Some(head), from, to, None);
         }
     }
 
-    /// Branches to the exits of a loop with these numbers. `all`: there are no others.
-    fn go_out(&mut self, head: usize, way: &str, exits: &[usize], all: bool) {
-        for (i, exit) in exits.iter().enumerate() {
-            if all && i + 1 == exits.len() {
-                ptx!(self, "bra EXIT{head}_{exit};");
-                return;
-            }
+    /// Branches to one of so many exits of a loop.
+    fn go_out(&mut self, head: usize, way: &str, exits: usize) {
+        for exit in 1..exits {
             let p = self.w.predicate();
             ptx!(self, "setp.eq.u32 {p}, {way}, {exit};");
             ptx!(self, "@{p} bra EXIT{head}_{exit};");
         }
+        ptx!(self, "bra EXIT{head}_{exits};");
     }
 }

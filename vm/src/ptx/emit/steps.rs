@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::layout::{STEP_PASS, STEP_PHASE};
 use crate::ptx::analysis::cfg::{Node, is_call};
 use crate::ptx::analysis::dominance::Dominance;
+use crate::ptx::emit::entry::is_inlined;
 use crate::ptx::emit::function::{Compiler, Role};
 use crate::ptx::emit::reconvergence::calls;
 
@@ -39,16 +40,17 @@ fn weight(node: &Node) -> usize {
 impl Compiler<'_> {
     /// Decides where warps step together, in a kernel.
     pub fn plan_steps(&mut self, dominance: &Dominance) {
-        if !matches!(self.role, Role::Kernel) {
+        if !matches!(self.role, Role::Kernel) || !is_inlined(self.unit, self.analysis, self.index) {
             return;
         }
-        let loops: Vec<usize> = dominance.outermost_loops().collect();
+        let meets = |head: &usize| self.meetings.get(head).is_some_and(|meeting| meeting.has_passes());
+        let large = |head: &usize| self.weight_between(self.meetings[head].blocks()) >= LEAST;
+        let loops: Vec<usize> = dominance
+            .outermost_loops()
+            .filter(|head| meets(head) && large(head))
+            .collect();
         for head in loops {
-            let meet = self.meetings.get(&head).is_some_and(|meeting| meeting.has_passes());
             let ways = dominance.ways(Some(head));
-            if !meet || self.weight_of(&ways) < LEAST {
-                continue;
-            }
             self.steps.passes.insert(head);
             self.place_steps(&ways, |number| (number + 1).min(STEP_PHASE - 1));
         }
@@ -62,8 +64,8 @@ impl Compiler<'_> {
         ways.iter().map(|(_, blocks)| self.weight_between(blocks)).sum()
     }
 
-    fn weight_between(&self, blocks: &[usize]) -> usize {
-        let nodes = blocks.iter().flat_map(|block| self.cfg.block_nodes(*block));
+    fn weight_between<'b>(&self, blocks: impl IntoIterator<Item = &'b usize>) -> usize {
+        let nodes = blocks.into_iter().flat_map(|block| self.cfg.block_nodes(*block));
         nodes.map(weight).sum()
     }
 

@@ -115,7 +115,7 @@ pub struct Options {
     pub far_images: bool,
     /// Where functions keep their frames of the shadow stack.
     pub local_frames: LocalFrames,
-    /// Whether the lanes of a warp meet after calls, at the end of each pass of a loop that calls, and after it: see
+    /// Whether the lanes of a warp meet after calls, in and after loops, and where their ways join: see
     /// `emit::reconvergence`. Not for threads that may wait for each other: one would wait for a lane that waits for it. The
     /// machine code must not have ptxas's barriers around calls: see `cuda::barriers`.
     pub reconverge: bool,

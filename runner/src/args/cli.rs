@@ -426,8 +426,8 @@ pub struct TuningArgs {
     /// access them together. Results are the same.
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = LocalFrames::Auto, help_heading = DEVICE)]
     pub local_frames: LocalFrames,
-    /// Whether lanes of a warp that took different ways meet at the ends of loops and after calls, so that they go on
-    /// together. Results are the same.
+    /// Whether lanes of a warp that took different ways meet at the ends of loops, after calls and where their ways join,
+    /// so that they go on together. Results are the same.
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = Reconverge::Auto, help_heading = DEVICE)]
     pub reconverge: Reconverge,
     /// Words of bytecode that are compiled of a function as one; a larger function is compiled as several. Results are the

@@ -9,8 +9,7 @@
 //!   where its way leads. That it is one place matters: ptxas may hold lanes where ways join, and there they join at the
 //!   meeting and not after it;
 //! - after such a loop: those that came into it together, which the way in has noted. They have met those of their last
-//!   pass before. A lane that is about to trap waits for none of them, which may be long in the loop, nor at meetings of
-//!   loops further out: lanes that wait for it are released when it ends;
+//!   pass before;
 //! - after an innermost loop without calls that has several ways out. ptxas has lanes meet where these ways join, which may
 //!   be far: a search that ends by "found" and by "greater" has lanes that find "greater" in different passes go on alone;
 //! - after a call, of the runtime's heap and copies too: those that made it together;
@@ -20,7 +19,9 @@
 //! Why no lane waits for ever: the lanes of a mask are those that noted it by one instruction at the same time, so
 //! each is in the masks of all the others. Each of them gets to the meeting, or ends, and those that have ended are not
 //! waited for. For before it gets there it waits for no other thread (`Options::reconverge` promises that), and otherwise
-//! only at meetings further inside, the innermost of which have none inside.
+//! only at meetings further inside, the innermost of which have none inside. So a lane that is about to trap goes to no
+//! meeting of a loop: those that it would wait for may wait for it at a join, until it ends. `vm/tests/meetings.rs` follows
+//! masks through what the compiler writes.
 //!
 //! That holds only without ptxas's barriers around calls. One that a callee cleared may let go of a lane, which then waits
 //! at a meeting for another one. When that comes back from its call, it waits at ptxas's barrier for the first. So

@@ -171,7 +171,7 @@ impl<'t> Code<'t> {
                     .any(|at| self.meetings[*at] == Some(other))
                 {
                     faults.push(format!(
-                        "a lane of {mask} waits for those of {other}, who may wait for it"
+                        "a lane of {mask} waits for those of {other}, which may wait for it"
                     ));
                 }
             }

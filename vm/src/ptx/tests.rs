@@ -69,6 +69,11 @@ fn compiled(program: &Program, options: Options) -> Compiled {
 
 /// The PTX of a module that is alone, with all its exports as entries.
 fn text_alone(wat: &str) -> String {
+    text_alone_with(wat, Options::default())
+}
+
+/// The same with these options.
+fn text_alone_with(wat: &str, options: Options) -> String {
     let program = program(wat);
     let entries = program.meta.exports.iter().map(|export| export.index).collect();
     let unit = Unit {
@@ -77,7 +82,7 @@ fn text_alone(wat: &str) -> String {
         code_start: 0,
         entries,
         cold: Default::default(),
-        options: Options::default(),
+        options,
     };
     compile(&unit).text
 }

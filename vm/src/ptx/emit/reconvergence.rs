@@ -42,7 +42,7 @@ use std::collections::BTreeSet;
 use gpu_run_bytecode::Class;
 
 use crate::ptx::analysis::cfg::{Node, is_call};
-use crate::ptx::analysis::dominance::Dominance;
+use crate::ptx::analysis::dominance::{Dominance, Hammock};
 use crate::ptx::emit::function::Compiler;
 use crate::ptx::writer::ptx;
 
@@ -111,10 +111,10 @@ impl Compiler<'_> {
             };
             self.meetings.insert(head, meeting);
         }
-        let (cfg, dead_ends) = (self.cfg.clone(), self.dead_ends.clone());
-        if let Some(dominance) = Dominance::of(&cfg, &dead_ends) {
-            self.plan_joins(&dominance);
-            self.plan_steps(&dominance);
+        if let Some(dominance) = Dominance::of(&self.cfg, &self.dead_ends) {
+            let (hammocks, steps) = (dominance.hammocks(), self.steps_of(&dominance));
+            self.steps = steps;
+            self.plan_joins(hammocks);
         }
     }
 
@@ -129,8 +129,8 @@ impl Compiler<'_> {
     }
 
     /// Decides at which joins lanes meet that branched together.
-    fn plan_joins(&mut self, dominance: &Dominance) {
-        for hammock in dominance.hammocks() {
+    fn plan_joins(&mut self, hammocks: Vec<Hammock>) {
+        for hammock in hammocks {
             let mut nodes = hammock.between.iter().flat_map(|block| self.cfg.block_nodes(*block));
             let in_copies = |block| self.head_of.contains_key(block);
             if in_copies(&hammock.branch) || in_copies(&hammock.join) || !nodes.any(calls) {

@@ -38,62 +38,60 @@ fn weight(node: &Node) -> usize {
 }
 
 impl Compiler<'_> {
-    /// Decides where warps step together, in a kernel.
-    pub fn plan_steps(&mut self, dominance: &Dominance) {
+    /// Where warps step together, in a kernel.
+    pub fn steps_of(&self, dominance: &Dominance) -> Steps {
+        let mut steps = Steps::default();
         if !matches!(self.role, Role::Kernel) || !is_inlined(self.unit, self.analysis, self.index) {
-            return;
+            return steps;
         }
-        let meets = |head: &usize| self.meetings.get(head).is_some_and(|meeting| meeting.has_passes());
-        let large = |head: &usize| self.weight_between(self.meetings[head].blocks()) >= LEAST;
-        let loops: Vec<usize> = dominance
-            .outermost_loops()
-            .filter(|head| meets(head) && large(head))
-            .collect();
-        for head in loops {
+        let large = |head: &usize| {
+            let meeting = self.meetings.get(head).filter(|meeting| meeting.has_passes());
+            meeting.is_some_and(|meeting| self.weight_of(meeting.blocks()) >= LEAST)
+        };
+        for head in dominance.outermost_loops().filter(large) {
+            steps.passes.insert(head);
             let ways = dominance.ways(Some(head));
-            self.steps.passes.insert(head);
-            self.place_steps(&ways, |number| (number + 1).min(STEP_PHASE - 1));
+            self.place_steps(&ways, |number| (number + 1).min(STEP_PHASE - 1), &mut steps);
         }
         let ways = dominance.ways(None);
-        if self.weight_of(&ways) >= LEAST {
-            self.place_steps(&ways, |_| STEP_PHASE);
+        if self.weight_of(ways.iter().flat_map(|(_, blocks)| blocks)) >= LEAST {
+            self.place_steps(&ways, |_| STEP_PHASE, &mut steps);
         }
+        steps
     }
 
-    fn weight_of(&self, ways: &[(usize, Vec<usize>)]) -> usize {
-        ways.iter().map(|(_, blocks)| self.weight_between(blocks)).sum()
-    }
-
-    fn weight_between<'b>(&self, blocks: impl IntoIterator<Item = &'b usize>) -> usize {
+    fn weight_of<'b>(&self, blocks: impl IntoIterator<Item = &'b usize>) -> usize {
         let nodes = blocks.into_iter().flat_map(|block| self.cfg.block_nodes(*block));
         nodes.map(weight).sum()
     }
 
     /// Steps at some of these blocks: not at the first one, where all begin.
-    fn place_steps(&mut self, ways: &[(usize, Vec<usize>)], number: impl Fn(u32) -> u32) {
-        let (mut since, mut steps) = (0, 0);
+    fn place_steps(&self, ways: &[(usize, Vec<usize>)], number: impl Fn(u32) -> u32, steps: &mut Steps) {
+        let (mut since, mut count) = (0, 0);
         for (i, (block, blocks)) in ways.iter().enumerate() {
             if i > 0 && since >= FEW {
-                self.steps.at.insert(*block, number(steps));
-                (since, steps) = (0, steps + 1);
+                steps.at.insert(*block, number(count));
+                (since, count) = (0, count + 1);
             }
-            since += self.weight_between(blocks);
+            since += self.weight_of(blocks);
         }
     }
 
     /// At the head of a block.
     pub fn step_to(&mut self, block: usize) {
         if let Some(step) = self.steps.at.get(&block) {
-            let step = step.to_string();
-            self.call_runtime("gpu_run_step", &[("b32", &step)], None);
+            self.step(*step);
         }
     }
 
     /// Before a pass of a loop.
     pub fn step_to_pass(&mut self, head: usize) {
         if self.steps.passes.contains(&head) {
-            let step = STEP_PASS.to_string();
-            self.call_runtime("gpu_run_step", &[("b32", &step)], None);
+            self.step(STEP_PASS);
         }
+    }
+
+    fn step(&mut self, step: u32) {
+        self.call_runtime("gpu_run_step", &[("b32", &step.to_string())], None);
     }
 }

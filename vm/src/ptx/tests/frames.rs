@@ -1,6 +1,6 @@
 //! Which frames of the shadow stack are kept in local memory.
 
-use super::{Options, Unit, compile, program};
+use super::{Options, text_alone_with};
 use crate::ptx::LocalFrames;
 
 /// Bytes that a function with this body keeps in local memory, wherever it can or where it pays. It has an address
@@ -11,7 +11,7 @@ fn kept(body: &str, local_frames: LocalFrames) -> u32 {
 
 /// The same beside other functions.
 fn kept_beside(functions: &str, body: &str, local_frames: LocalFrames) -> u32 {
-    let program = program(&format!(
+    let module = format!(
         r#"(module (memory 1) (table 1 funcref)
             (global $__stack_pointer (mut i32) (i32.const 4096)) (global $other (mut i32) (i32.const 0))
             (func $use (param i32)) {functions}
@@ -20,19 +20,12 @@ fn kept_beside(functions: &str, body: &str, local_frames: LocalFrames) -> u32 {
                 {body}
                 (global.set 0 (i32.add (local.get $p) (i32.const 32)))
                 (local.get $x)))"#
-    ));
-    let unit = Unit {
-        program: &program,
-        prefix: String::new(),
-        code_start: 0,
-        entries: program.meta.exports.iter().map(|export| export.index).collect(),
-        cold: Default::default(),
-        options: Options {
-            local_frames,
-            ..Options::default()
-        },
+    );
+    let options = Options {
+        local_frames,
+        ..Options::default()
     };
-    let text = compile(&unit).text;
+    let text = text_alone_with(&module, options);
     let size = text.split_once(" .b8 frame[").map(|(_, rest)| rest.split(']').next());
     size.flatten().map_or(0, |bytes| bytes.parse().expect("a number"))
 }

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::{body, compiled, program};
+use super::{body, compiled, program, text_alone_with};
 use crate::ptx::Options;
 use crate::ptx::analysis::cfg::Cfg;
 use crate::ptx::analysis::dominance::{Dominance, Hammock};
-use crate::ptx::{Unit, compile};
 
 /// Lanes that came into a loop together go on together after it. One that is about to trap waits for none of them.
 #[test]
@@ -256,27 +255,19 @@ fn lanes_do_not_wait_for_one_that_leaves_compiled_code() {
 fn warps_of_a_large_kernel_step_together() {
     let kernel = |copies: usize| {
         let copies = "(memory.copy (local.get 0) (local.get 1) (local.get 0))".repeat(copies);
-        let program = program(&format!(
+        let module = format!(
             "(module (memory 1)
                (func (export \"f\") (param i32 i32)
                  (loop $again
                    (if (local.get 0) (then {copies}))
                    (if (local.get 1) (then {copies}))
                    (br_if $again (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))))"
-        ));
+        );
         let options = Options {
             reconverge: true,
             ..Options::default()
         };
-        let unit = Unit {
-            program: &program,
-            prefix: String::new(),
-            code_start: 0,
-            entries: vec![0],
-            cold: Default::default(),
-            options,
-        };
-        compile(&unit).text
+        text_alone_with(&module, options)
     };
     let steps = |text: &str| {
         let calls = text.split("{\n\t.param .b32 q0;\n\tst.param.b32 [q0], ").skip(1);

@@ -347,6 +347,14 @@ struct Counts {
   u32 copies;
 };
 
+constexpr u32 BLOCK_LANES = 256;  // of a hardware block of compiled code, at most
+
+// Steps of compiled kernels: see steps.h. What is between these is a step in a pass.
+enum Step : u32 {
+  STEP_Pass = 0,  // the next pass of a loop
+  STEP_Phase = 255,  // what comes after a loop, or without one
+};
+
 // What stands at the beginning of a hardware block's shared memory, in words. Code with counters writes it when it begins.
 enum BlockCounts : u32 {
   BLOCK_Ended = 0,  // lanes that have ended
@@ -355,13 +363,6 @@ enum BlockCounts : u32 {
   BLOCK_Size = 4,  // how many counters there are
   BLOCK_First = 6,  // the first of them; after the last, the same of warps, if these are counted
 };
-// Steps of compiled kernels: see steps.h. What is between these is a step in a pass.
-enum Step : u32 {
-  STEP_Pass = 0,  // the next pass of a loop
-  STEP_Phase = 255,  // what comes after a loop, or without one
-};
-
-constexpr u32 BLOCK_LANES = 128;  // of a hardware block of compiled code, at most
 
 // How a process ended. The first thread to end it claims the record.
 enum EndKind : u32 {

@@ -28,7 +28,7 @@ struct WarpSteps {
   u32 vain;  // grows when it waits in vain
   u32 waits;  // whether it waits in this pass
   u32 began;  // when it began this pass
-  u32 together, apart;  // cycles of the measured passes with waiting and without it
+  u32 measured[2];  // cycles of the measured passes without waiting and with it
 };
 
 constexpr u32 MOST_WARPS = BLOCK_LANES / 32;
@@ -57,8 +57,8 @@ GPU_RUN_INLINE void begin() {
   own.left = now;
   own.began = now;
   own.vain = 0;
-  own.together = 0;
-  own.apart = 0;
+  own.measured[false] = 0;
+  own.measured[true] = 0;
   own.waits = 1;
 }
 
@@ -92,8 +92,8 @@ GPU_RUN_INLINE bool is_faster_together() {
   u32 together = 0, apart = 0;
   for_each_warp([&](const Shared &warp) {
     // Of so many warps no sum is too large.
-    together += warp.together / MOST_WARPS;
-    apart += warp.apart / MOST_WARPS;
+    together += warp.measured[true] / MOST_WARPS;
+    apart += warp.measured[false] / MOST_WARPS;
   });
   return together <= apart;
 }
@@ -104,9 +104,8 @@ GPU_RUN_INLINE void begin_pass(Shared &own, u32 pass) {
   own.began = now;
   const u32 ended = (pass - 1) % PASSES, number = pass % PASSES;
   if (ended < MEASURED && ended % FIRST_APART) {
-    const u32 before = ended % FIRST_APART == 1 ? 0 : ended < FIRST_APART ? own.together : own.apart;
-    if (ended < FIRST_APART) own.together = before + took;
-    else own.apart = before + took;
+    volatile __attribute__((address_space(3))) u32 &sum = own.measured[ended < FIRST_APART];
+    sum = (ended % FIRST_APART == 1 ? 0 : sum) + took;
   }
   own.waits = number < FIRST_APART || (number >= MEASURED && is_faster_together());
 }

@@ -42,12 +42,11 @@ pub trait CompiledDevice {
     fn set_stack(&mut self) -> DeviceResult<u32>;
 
     /// Lays out the threads of an entry, each on a lane of its own: as many lanes as threads.
-    fn plan_compiled(&self, threads: u32) -> Plan;
+    fn plan_compiled(&self, entry: Entry, threads: u32) -> Plan;
 
     /// Lays out an entry of a batch for at most `most` lanes, all of which run at the same time.
     fn plan_resident(&self, entry: Entry, most: u32) -> Plan {
-        let _ = entry;
-        self.plan_compiled(most)
+        self.plan_compiled(entry, most)
     }
 
     /// Starts an entry on a launch record. The kernel takes the number of threads as a parameter, which is that of the

@@ -326,10 +326,10 @@ impl Cuda {
         Ok(())
     }
 
-    /// Lanes in a block: the smallest block that spreads the threads over all multiprocessors.
+    /// Lanes in a block: the smallest block that spreads the threads over all multiprocessors, up to half the largest one.
     fn block(&self, threads: u32) -> u32 {
         let per_multiprocessor = threads.div_ceil(self.multiprocessors());
-        per_multiprocessor.next_multiple_of(32).clamp(32, BLOCK_LANES)
+        per_multiprocessor.next_multiple_of(32).clamp(32, BLOCK_LANES / 2)
     }
 
     fn multiprocessors(&self) -> u32 {

@@ -216,7 +216,7 @@ impl CompiledDevice for Emulator {
         Ok(8 << 20)
     }
 
-    fn plan_compiled(&self, threads: u32) -> Plan {
+    fn plan_compiled(&self, _entry: Entry, threads: u32) -> Plan {
         Plan {
             lanes: threads,
             lanes_per_block: 32,
@@ -227,8 +227,8 @@ impl CompiledDevice for Emulator {
         }
     }
 
-    fn plan_resident(&self, _entry: Entry, most: u32) -> Plan {
-        self.plan_compiled(most.min(RESIDENT as u32))
+    fn plan_resident(&self, entry: Entry, most: u32) -> Plan {
+        self.plan_compiled(entry, most.min(RESIDENT as u32))
     }
 
     unsafe fn start_compiled(&mut self, entry: Entry, launch: Ptr, args: &[u32], plan: Plan) -> DeviceResult<()> {

@@ -13,7 +13,7 @@ use crate::cuda::link::{Input, LinkOptions, Progress, link};
 use crate::cuda::sass::{FunctionStats, parse};
 use crate::device::{CodeFormat, Target};
 use crate::device::{Device, DeviceError, DeviceResult, Plan};
-use crate::layout::Ptr;
+use crate::layout::{BLOCK_LANES, Ptr};
 
 // The driver's pointers are the handles.
 
@@ -132,11 +132,10 @@ impl CompiledDevice for Cuda {
         Ok(usable_stack(bytes) as u32)
     }
 
-    fn plan_compiled(&self, threads: u32) -> Plan {
-        let block = self.block(threads);
+    fn plan_compiled(&self, entry: Entry, threads: u32) -> Plan {
         Plan {
             lanes: threads,
-            lanes_per_block: block,
+            lanes_per_block: self.compiled_block(entry, threads),
             shared_units: 0,
             counter_bytes: 0,
             lane_segment_units: 0,
@@ -145,7 +144,7 @@ impl CompiledDevice for Cuda {
     }
 
     fn plan_resident(&self, entry: Entry, most: u32) -> Plan {
-        let plan = self.plan_compiled(most);
+        let plan = self.plan_compiled(entry, most);
         _ = self.context.enter();
         let blocks = Cuda::blocks_per_multiprocessor(entry.0 as sys::CUfunction, plan.lanes_per_block, 0).max(1);
         let resident = blocks * plan.lanes_per_block * self.multiprocessors();
@@ -158,6 +157,25 @@ impl CompiledDevice for Cuda {
     unsafe fn start_compiled(&mut self, entry: Entry, launch: Ptr, args: &[u32], plan: Plan) -> DeviceResult<()> {
         // SAFETY: the caller's promise.
         unsafe { self.launch(entry.0 as sys::CUfunction, launch, args, plan) }
+    }
+}
+
+impl Cuda {
+    /// Lanes in a block of compiled code. The warps of a block step together (`kernel/steps.h`), so it is the largest block,
+    /// if each multiprocessor gets one and has room for as many lanes in such blocks as in smaller ones.
+    fn compiled_block(&self, entry: Entry, threads: u32) -> u32 {
+        let block = self.block(threads);
+        if threads < BLOCK_LANES * self.multiprocessors() {
+            return block;
+        }
+        // Where it fails, no block fits.
+        _ = self.context.enter();
+        let resident = |block| block * Cuda::blocks_per_multiprocessor(entry.0 as sys::CUfunction, block, 0);
+        let lanes = resident(BLOCK_LANES);
+        if lanes == 0 || lanes < resident(block) {
+            return block;
+        }
+        BLOCK_LANES
     }
 }
 

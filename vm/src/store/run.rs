@@ -260,7 +260,7 @@ impl Store {
     /// Lays out threads for a compiled entry, or for the interpreter.
     pub(super) fn plan(&mut self, entry: Option<Entry>, threads: u32) -> DeviceResult<Plan> {
         match (entry, self.device.as_compiled()) {
-            (Some(_), Some(device)) => Ok(device.plan_compiled(threads)),
+            (Some(entry), Some(device)) => Ok(device.plan_compiled(entry, threads)),
             _ => {
                 self.device.prepare_interpreter()?;
                 Ok(self.device.plan(threads, self.max_frame))

@@ -112,8 +112,8 @@ pub enum Oracle {
     Wasmtime,
 }
 
-/// Engines that are compared: the oracles, and then gpu-run with and without inlining.
-pub fn engines(oracles: &[Oracle], proposals: &[Proposal]) -> Vec<Box<dyn Engine>> {
+/// Engines that are compared: the oracles, and then gpu-run with and without inlining, or compiled and with inlining.
+pub fn engines(oracles: &[Oracle], proposals: &[Proposal], compiled: bool) -> Vec<Box<dyn Engine>> {
     let mut engines: Vec<Box<dyn Engine>> = Vec::new();
     for oracle in oracles {
         engines.push(match oracle {
@@ -123,7 +123,10 @@ pub fn engines(oracles: &[Oracle], proposals: &[Proposal]) -> Vec<Box<dyn Engine
         });
     }
     engines.push(Box::new(ours::Ours { inline: true }));
-    engines.push(Box::new(ours::Ours { inline: false }));
+    engines.push(match compiled {
+        true => Box::new(ours::Compiled),
+        false => Box::new(ours::Ours { inline: false }),
+    });
     engines
 }
 

@@ -36,6 +36,9 @@ struct Args {
     /// Engines to compare with.
     #[arg(long, value_delimiter = ',', default_value = "wasmi")]
     oracle: Vec<Oracle>,
+    /// Compares with gpu-run's compiled code too, in the emulator of PTX.
+    #[arg(long)]
+    compiled: bool,
     /// Proposals that modules use [default: what gpu-run and the oracles run].
     #[arg(long = "features", value_delimiter = ',')]
     proposals: Vec<Proposal>,
@@ -166,7 +169,7 @@ fn progress_of(counts: &Counts, shared: &Shared, begin: Instant) {
 }
 
 fn work(args: &Args, fixtures: &[Fixture], shared: &Shared) {
-    let mut engines = engines(&args.oracle, &args.proposals);
+    let mut engines = engines(&args.oracle, &args.proposals, args.compiled);
     while !shared.stop.load(Ordering::Relaxed) {
         let seed = shared.next.fetch_add(1, Ordering::Relaxed);
         if args.cases.is_some_and(|cases| seed >= args.seed + cases) {
@@ -262,12 +265,12 @@ fn read(path: &Path) -> Result<Case, String> {
 
 fn replay(args: &Args, path: &Path) -> Result<bool, String> {
     let case = read(path)?;
+    let mut engines = engines(&args.oracle, &args.proposals, args.compiled);
     #[cfg(feature = "minimize")]
     if args.minimize {
-        return gpu_run_differential::minimize::minimize(&case, path, &args.oracle, &args.proposals).map(|()| true);
+        return gpu_run_differential::minimize::minimize(&case, path, &mut engines).map(|()| true);
     }
     let mut counts = Counts::default();
-    let mut engines = engines(&args.oracle, &args.proposals);
     let verdict = run(&case, &mut engines, &mut counts);
     print!("{counts}");
     match verdict {

@@ -7,8 +7,7 @@ use wasm_shrink::WasmShrink;
 
 use crate::case::{Call, Case};
 use crate::compare::{Counts, Verdict, run};
-use crate::engine::{Engine, Oracle, engines};
-use crate::proposals::Proposal;
+use crate::engine::Engine;
 use crate::shape::Shape;
 
 /// Makes the calls few and the module small, as long as the engines do not agree. Writes the module
@@ -17,13 +16,12 @@ use crate::shape::Shape;
 /// # Errors
 ///
 /// There is no difference, or the file cannot be written.
-pub fn minimize(case: &Case, path: &Path, oracles: &[Oracle], proposals: &[Proposal]) -> Result<(), String> {
-    let mut engines = engines(oracles, proposals);
-    let calls = fewer_calls(case, &mut engines)?;
+pub fn minimize(case: &Case, path: &Path, engines: &mut [Box<dyn Engine>]) -> Result<(), String> {
+    let calls = fewer_calls(case, engines)?;
     let shrink = WasmShrink::default()
         .attempts(2_000)
         .run(case.wasm.clone(), |wasm: &[u8]| {
-            Ok(calls_exist(wasm, &calls) && differs(&Case::replay(wasm.to_vec(), calls.clone()), &mut engines))
+            Ok(calls_exist(wasm, &calls) && differs(&Case::replay(wasm.to_vec(), calls.clone()), engines))
         });
     let wasm = shrink.map_err(|error| error.to_string())?.output;
     let path = path.with_extension("min.wasm");

@@ -195,7 +195,7 @@ pub fn differential(bytes: &[u8]) {
     let Ok(case) = Case::generated(&wasm, &mut rng, CARE, u32::MAX, 10) else {
         return;
     };
-    let mut engines = engines(&[Oracle::Wasmi], &proposals);
+    let mut engines = engines(&[Oracle::Wasmi], &proposals, false);
     if let Verdict::Different(difference) = run(&case, &mut engines, &mut Counts::default()) {
         panic!("{difference}");
     }

@@ -24,14 +24,14 @@ fn with_stack(test: impl FnOnce() + Send + 'static) {
 }
 
 fn oracle() -> Vec<Box<dyn Engine>> {
-    engines(&[Oracle::Wasmi], &proposals::of(&[Oracle::Wasmi]))
+    engines(&[Oracle::Wasmi], &proposals::of(&[Oracle::Wasmi]), false)
 }
 
-fn check(source: Source, seeds: std::ops::Range<u64>) -> Counts {
+fn check(source: Source, seeds: std::ops::Range<u64>, compiled: bool) -> Counts {
     let fixtures = mutate::load(&folder("../../fixtures/wasm")).expect("fixtures are checked in");
     let mut counts = Counts::default();
-    let mut engines = oracle();
     let proposals = proposals::of(&[Oracle::Wasmi]);
+    let mut engines = engines(&[Oracle::Wasmi], &proposals, compiled);
     for seed in seeds {
         let build = |care| Case::from_seed(seed, source, &proposals, &fixtures, care);
         let care = Care {
@@ -49,7 +49,7 @@ fn check(source: Source, seeds: std::ops::Range<u64>) -> Counts {
 #[test]
 fn smith() {
     with_stack(|| {
-        let counts = check(Source::Smith, 0..400);
+        let counts = check(Source::Smith, 0..400, false);
         assert!(counts.modules > 350, "{counts}");
         assert!(counts.calls > 1_000 && counts.returned > 500, "{counts}");
     });
@@ -58,7 +58,7 @@ fn smith() {
 #[test]
 fn dense() {
     with_stack(|| {
-        let counts = check(Source::Dense, 0..200);
+        let counts = check(Source::Dense, 0..200, false);
         assert!(counts.modules > 190, "{counts}");
         assert!(counts.calls > 10_000 && counts.returned > 4_000, "{counts}");
     });
@@ -67,9 +67,20 @@ fn dense() {
 #[test]
 fn fixtures() {
     with_stack(|| {
-        let counts = check(Source::Fixtures, 0..200);
+        let counts = check(Source::Fixtures, 0..200, false);
         assert!(counts.modules > 150, "{counts}");
         assert!(counts.calls > 4_000 && counts.returned > 500, "{counts}");
+    });
+}
+
+/// Compiled code does the same, in the emulator.
+#[test]
+fn compiled() {
+    with_stack(|| {
+        for source in [Source::Smith, Source::Dense, Source::Fixtures] {
+            let counts = check(source, 400..415, true);
+            assert!(counts.modules > 10 && counts.calls > 20, "{source:?}: {counts}");
+        }
     });
 }
 

@@ -1,11 +1,14 @@
-//! gpu-run's CPU engine.
+//! gpu-run: its CPU engine, and its compiled code in the emulator of PTX.
 
 use std::ffi::c_void;
 use std::sync::Arc;
 
-use gpu_run_bytecode::TrapKind;
+use gpu_run_bytecode::{ExternKind, Program, TrapKind};
+use gpu_run_ptx_emulator::Emulator;
 use gpu_run_translator::inline::InlineOptions;
 use gpu_run_translator::{Error, LowerErrorKind, Options, ParseError, translate};
+use gpu_run_vm::cuda::code::{self, Code, CompileRequest, Surroundings};
+use gpu_run_vm::ptx::{LocalFrames, Reconverge, Tuning};
 use gpu_run_vm::{
     Cpu, Device, DeviceResult, End, Extern, InstanceId, Limits, Pinned, Plan, RunOptions, Store, StoreError, Stream,
     Value as VmValue,
@@ -17,6 +20,19 @@ use crate::engine::{Engine, Failure, Instance, Outcome, Trap, Value, hash};
 pub(crate) struct Ours {
     pub(crate) inline: bool,
 }
+
+/// The translator with everything, and the code that kernels of many threads get: frames in local memory, lanes that meet, and
+/// functions in regions. One lane runs it in the emulator.
+pub(crate) struct Compiled;
+
+/// How code is compiled.
+const TUNING: Tuning = Tuning {
+    local_frames: LocalFrames::Always,
+    reconverge: Reconverge::Always,
+    line_info: false,
+    region_words: Some(60),
+};
+const THREADS: u32 = 64;
 
 /// Limits that generated modules rarely reach. The arena is touched only as far as it is used.
 const LIMITS: Limits = Limits {
@@ -43,16 +59,37 @@ impl Engine for Ours {
         };
         let translation = translate(wasm, &options).map_err(translation_failure)?;
         let device = Box::new(CallingThread(Cpu::new()));
-        let mut store = Store::new(device, LIMITS).map_err(|error| Failure::Broken(error.to_string()))?;
-        let instance = store
-            .instantiate(
-                Arc::new(translation.program),
-                |_, _| None,
-                &RunOptions::default(),
-                &mut no_output,
-            )
-            .map_err(store_failure)?;
-        Ok(Box::new(OurInstance { store, instance }))
+        OurInstance::new(device, translation.program, |_, _| Ok(None))
+    }
+}
+
+impl Engine for Compiled {
+    fn name(&self) -> &'static str {
+        "gpu-run, compiled"
+    }
+
+    fn instantiate(&mut self, wasm: &[u8]) -> Result<Box<dyn Instance>, Failure> {
+        let translation = translate(wasm, &Options::full()).map_err(translation_failure)?;
+        OurInstance::new(Box::new(Emulator::new()), translation.program, |store, program| {
+            let exports = program.meta.exports.iter();
+            let functions = exports.filter(|export| export.kind == ExternKind::Func);
+            let around = Surroundings {
+                known_code: true,
+                ..Surroundings::default()
+            };
+            let request = CompileRequest {
+                program: program.clone(),
+                prefix: "i0_".into(),
+                code_start: store.next_code_start(),
+                entries: functions.map(|export| export.index).collect(),
+                cold: Default::default(),
+                options: code::options(program, THREADS, LIMITS.call_depth, TUNING, around),
+                target: store.target().expect("the emulator takes compiled code"),
+                progress: Default::default(),
+            };
+            let code = request.build(None).map_err(|error| Failure::Broken(error.to_string()))?;
+            Ok(Some(code))
+        })
     }
 }
 
@@ -106,6 +143,22 @@ struct OurInstance {
 }
 
 impl OurInstance {
+    /// Instantiates a program on a device, with what `compile` makes of it.
+    fn new(
+        device: Box<dyn Device>,
+        program: Program,
+        compile: impl FnOnce(&Store, &Arc<Program>) -> Result<Option<Code>, Failure>,
+    ) -> Result<Box<dyn Instance>, Failure> {
+        let mut store = Store::new(device, LIMITS).map_err(|error| Failure::Broken(error.to_string()))?;
+        let program = Arc::new(program);
+        let code = compile(&store, &program)?;
+        let options = RunOptions::default();
+        let instance = store
+            .instantiate_compiled(program, code.as_ref(), |_, _| None, &options, &mut no_output)
+            .map_err(store_failure)?;
+        Ok(Box::new(OurInstance { store, instance }))
+    }
+
     fn global_index(&self, name: &str) -> u32 {
         match self.store.export(self.instance, name) {
             Some(Extern::Global(index)) => index,

@@ -9,6 +9,8 @@
 //! - [`flow`]: forward data-flow over the blocks: what is known of the value in each unit;
 //! - [`dominance`]: which blocks every way leads through;
 //! - [`live`]: backward data-flow: which units are read later;
+//! - [`stack_frame`]: which functions keep their frame of the shadow stack in local memory; [`frame_ranges`]: which accesses of
+//!   loops lie in it;
 //! - [`regions`]: where a large function is divided;
 //! - [`or_reassociate`]: additions and ors of values whose bits cannot overlap, put into a better order.
 
@@ -18,6 +20,7 @@ pub mod counters;
 mod cycles;
 pub mod dominance;
 pub mod flow;
+pub mod frame_ranges;
 pub mod interprocedural;
 pub mod live;
 pub mod or_reassociate;

@@ -87,7 +87,9 @@ impl Engine for Compiled {
                 target: store.target().expect("the emulator takes compiled code"),
                 progress: Default::default(),
             };
-            let code = request.build(None).map_err(|error| Failure::Broken(error.to_string()))?;
+            let code = request
+                .build(None)
+                .map_err(|error| Failure::Broken(error.to_string()))?;
             Ok(Some(code))
         })
     }

@@ -101,6 +101,7 @@ pub fn effect(node: &Node) -> Effect {
 }
 
 /// The analysis of a function.
+#[derive(Clone)]
 struct Finder<'a> {
     cfg: &'a Cfg,
     /// Units of a callee's parameters.
@@ -115,7 +116,19 @@ struct Finder<'a> {
     refused: bool,
 }
 
-impl Finder<'_> {
+impl<'a> Finder<'a> {
+    fn new(cfg: &'a Cfg, stack_pointer: u32, parameter_units: &'a dyn Fn(&Node) -> u32) -> Finder<'a> {
+        Finder {
+            cfg,
+            parameter_units,
+            stack_pointer: i64::from(stack_pointer),
+            lowest: 0,
+            escaped: 0,
+            hands_out: false,
+            refused: false,
+        }
+    }
+
     /// Applies an instruction; `look` says that this is the last time, and what is found counts.
     fn apply(&mut self, node: &Node, state: &mut State, look: bool) {
         use Op::*;
@@ -239,6 +252,31 @@ impl Finder<'_> {
     }
 }
 
+/// The values that depend on the stack pointer which a function found.
+pub struct Values<'a> {
+    finder: Finder<'a>,
+    at: Vec<State>,
+}
+
+impl<'a> Values<'a> {
+    /// Those of a function that is entered at its head only: see [`find`].
+    pub fn of(cfg: &'a Cfg, stack_pointer: u32, units: u32, parameter_units: &'a dyn Fn(&Node) -> u32) -> Values<'a> {
+        let mut finder = Finder::new(cfg, stack_pointer, parameter_units);
+        let at = finder.run(units as usize);
+        Values { finder, at }
+    }
+
+    /// What is in a unit after the first `nodes` of a block, less the stack pointer that the function found, if that is known.
+    pub fn stack(&self, unit: i64, block: usize, nodes: &[Node]) -> Option<i32> {
+        let (mut finder, mut state) = (self.finder.clone(), self.at[block].clone());
+        nodes.iter().for_each(|node| finder.apply(node, &mut state, false));
+        match state.get(unit as usize)? {
+            Value::Stack { delta, .. } => Some(*delta),
+            Value::Other | Value::Derived { .. } => None,
+        }
+    }
+}
+
 /// Units in an instruction's ranges.
 fn count(node: &Node) -> u32 {
     let mut operands = node.inst.op.info().operands.iter().zip(node.inst.args);
@@ -273,15 +311,7 @@ pub struct Found {
 /// Analyses a function whose frame of registers has `units`. `parameter_units` is how many a call passes. `always`: it may
 /// keep what it can, not only what its loops access more often than it is copied.
 pub fn find(cfg: &Cfg, stack_pointer: u32, units: u32, parameter_units: &dyn Fn(&Node) -> u32, always: bool) -> Found {
-    let mut finder = Finder {
-        cfg,
-        parameter_units,
-        stack_pointer: i64::from(stack_pointer),
-        lowest: 0,
-        escaped: 0,
-        hands_out: false,
-        refused: false,
-    };
+    let mut finder = Finder::new(cfg, stack_pointer, parameter_units);
     let at = finder.run(units as usize);
     let depths = cfg.loop_depths();
     // At the head, and to and fro wherever memory has to hold the frame.

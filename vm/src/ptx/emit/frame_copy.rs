@@ -6,7 +6,8 @@
 //! memory, a trap, its end. After what comes back it copies it again. So whatever else
 //! reads memory finds what it would find, but for other threads, and those do not know an address in the frame.
 //!
-//! `%frame_low` is the frame's first address in memory, `%frame_size` its bytes. The size is 0 where local memory holds no
+//! `%frame_low` is the frame's first address in memory, `%frame_size` its bytes. An address in it plus `%frame_less_low` is that
+//! in local memory. The size is 0 where local memory holds no
 //! frame: the stack pointer was no address to begin with, or an access was neither inside nor outside.
 
 use std::mem::offset_of;
@@ -32,10 +33,20 @@ struct FrameAccess {
     address: String,
     /// Bytes of each of its parts, which are aligned.
     part: u32,
-    /// The label of an access of memory, which stands after this one.
-    outside: String,
-    /// The label where code goes on after either.
-    done: String,
+    /// The labels of an access of memory, which stands after this one, and where code goes on after either. None if the
+    /// address lies in the frame whatever it is.
+    ways: Option<(String, String)>,
+}
+
+/// Whether an access is one of the frame.
+#[derive(PartialEq, Eq)]
+pub enum FromFrame {
+    /// It is not: an access of memory has to be written.
+    Never,
+    /// It may be. An access of memory has to be written up to this label.
+    Until(String),
+    /// It is.
+    Always,
 }
 
 impl Compiler<'_> {
@@ -43,7 +54,7 @@ impl Compiler<'_> {
     pub fn declare_frame(&self, out: &mut String) {
         if self.facts.frame.bytes > 0 {
             *out += &format!(
-                "\t.local .align {GRANULE} .b8 frame[{}];\n\t.reg .b64 %frame, %frame_at;\n\t.reg .b32 %frame_low, %frame_size;\n",
+                "\t.local .align {GRANULE} .b8 frame[{}];\n\t.reg .b64 %frame, %frame_at, %frame_less_low;\n\t.reg .b32 %frame_low, %frame_size;\n",
                 self.facts.frame.bytes
             );
         }
@@ -80,6 +91,7 @@ impl Compiler<'_> {
         ptx!(self, "setp.ge.and.u32 {}, %frame_low, {limit}, {};", holds[3], holds[2]);
         ptx!(self, "selp.b32 %frame_size, {bytes}, 0, {};", holds[3]);
         ptx!(self, "cvt.u64.u32 %frame_at, %frame_low;");
+        ptx!(self, "sub.s64 %frame_less_low, %frame, %frame_at;");
         ptx!(self, "add.s64 %frame_at, %base, %frame_at;");
         self.frame_from_memory();
     }
@@ -137,16 +149,32 @@ impl Compiler<'_> {
     }
 
     /// Branches over what is written next unless an access of memory 0, which need not have been checked, is one of the
-    /// frame. `None`: nothing is to be found out, because the function has no frame in local memory, or `node` is no access of this kind.
+    /// frame. `None`: nothing is to be found out,
+    /// because the function has no frame in local memory, or `node` is no access of this kind.
     fn frame_access(&mut self, node: &Node, index: i64, offset: u64, mem: Mem) -> Option<FrameAccess> {
         if self.facts.frame.bytes == 0 || !matches!(effect(node), Effect::Access(_)) {
             return None;
         }
         let width = mem.size();
         // A part that is aligned lies in the frame or not, for the frame begins and ends at a multiple of more.
-        let known = 1u32 << self.access_align(index, offset).min(3);
+        let in_frame = self.known_in_frame().map(|accesses| accesses.contains(&node.pc));
+        let known = match in_frame {
+            // All accesses of such a loop are aligned.
+            Some(_) => width,
+            None => 1u32 << self.access_align(index, offset).min(3),
+        };
         let part = if known == 1 { width } else { known.min(width) };
         let value = self.canonical_operand(index, 1);
+        if in_frame == Some(true) {
+            let (wide, address) = (self.w.pair(), self.w.pair());
+            ptx!(self, "cvt.u64.u32 {wide}, {value};");
+            ptx!(self, "add.s64 {address}, %frame_less_low, {wide};");
+            return Some(FrameAccess {
+                address: format!("{address}+{offset}"),
+                part: width,
+                ways: None,
+            });
+        }
         let (at, inside) = (self.w.word(), self.w.predicate());
         ptx!(self, "sub.u32 {at}, {value}, %frame_low;");
         ptx!(self, "add.u32 {at}, {at}, {};", offset as u32);
@@ -190,19 +218,21 @@ impl Compiler<'_> {
         Some(FrameAccess {
             address,
             part,
-            outside,
-            done,
+            ways: Some((outside, done)),
         })
     }
 
-    /// Goes on after an access of the frame, at the label that this returns. What is written next accesses memory.
-    fn leave_frame(&mut self, outside: &str, done: String) -> Option<String> {
+    /// Ends an access of the frame. What is written next is that of memory.
+    fn leave_frame(&mut self, ways: Option<(String, String)>) -> FromFrame {
+        let Some((outside, done)) = ways else {
+            return FromFrame::Always;
+        };
         ptx!(self, "bra {done};");
-        self.w.label(outside);
-        Some(done)
+        self.w.label(&outside);
+        FromFrame::Until(done)
     }
 
-    /// Loads a value from the frame, and goes on at the label that it returns, if the address lies there.
+    /// Loads a value from the frame, if the address lies there.
     pub fn load_from_frame(
         &mut self,
         node: &Node,
@@ -211,13 +241,10 @@ impl Compiler<'_> {
         mem: Mem,
         units: u32,
         to: &str,
-    ) -> Option<String> {
-        let FrameAccess {
-            address,
-            part,
-            outside,
-            done,
-        } = self.frame_access(node, index, offset, mem)?;
+    ) -> FromFrame {
+        let Some(FrameAccess { address, part, ways }) = self.frame_access(node, index, offset, mem) else {
+            return FromFrame::Never;
+        };
         if part == mem.size() {
             ptx!(self, "ld.local.{} {to}, [{address}];", load_type(mem, units));
         } else {
@@ -240,10 +267,10 @@ impl Compiler<'_> {
                 words => ptx!(self, "mov.b32 {to}, {};", words[0]),
             }
         }
-        self.leave_frame(&outside, done)
+        self.leave_frame(ways)
     }
 
-    /// Stores a value to the frame, and goes on at the label that it returns, if the address lies there.
+    /// Stores a value to the frame, if the address lies there.
     pub fn store_to_frame(
         &mut self,
         node: &Node,
@@ -252,13 +279,10 @@ impl Compiler<'_> {
         mem: Mem,
         units: u32,
         value: &str,
-    ) -> Option<String> {
-        let FrameAccess {
-            address,
-            part,
-            outside,
-            done,
-        } = self.frame_access(node, index, offset, mem)?;
+    ) -> FromFrame {
+        let Some(FrameAccess { address, part, ways }) = self.frame_access(node, index, offset, mem) else {
+            return FromFrame::Never;
+        };
         if part == mem.size() {
             ptx!(self, "st.local.b{} [{address}], {value};", 8 * part);
         } else {
@@ -269,13 +293,13 @@ impl Compiler<'_> {
             };
             self.store_parts("local", &place, part, mem.size(), units, value);
         }
-        self.leave_frame(&outside, done)
+        self.leave_frame(ways)
     }
 
-    /// The place where code goes on after an access of the frame.
-    pub fn end_frame_access(&mut self, done: Option<String>) {
-        if let Some(done) = done {
-            self.w.label(&done);
+    /// After the access of memory.
+    pub fn end_frame_access(&mut self, from: &FromFrame) {
+        if let FromFrame::Until(done) = from {
+            self.w.label(done);
         }
     }
 }

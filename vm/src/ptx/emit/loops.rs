@@ -3,12 +3,19 @@
 //! A loop that ends in `i += step; if i != limit` (or `<`) knows how many passes are left. If they are not a
 //! multiple of its copies, a copy that does all (number 0) makes the odd ones first. So only the last of the
 //! others compares, and no loop is around them: ptxas would put a `BREAK` before each jump that leaves both.
+//!
+//! Of such a loop it is known too which accesses lie in the function's frame, in every pass. As long as local memory holds the
+//! frame, the copies do not look. Where it does not, copy 0 makes all passes.
+
+use std::collections::BTreeSet;
 
 use gpu_run_bytecode::code::Inst;
 use gpu_run_bytecode::{Class, Op, Operand};
 
 use crate::ptx::analysis::cfg::{Node, may_throw};
 use crate::ptx::analysis::flow::Nan;
+use crate::ptx::analysis::frame_ranges::{self, CountedLoop};
+use crate::ptx::analysis::stack_frame::Values;
 use crate::ptx::emit::calls;
 use crate::ptx::emit::function::{Compiler, Role};
 use crate::ptx::writer::ptx;
@@ -17,6 +24,8 @@ use crate::ptx::writer::ptx;
 const LOOP_SIZE: usize = 96;
 /// The same of a loop that knows its passes: more copies spare more comparisons.
 const COUNTED_SIZE: usize = 160;
+/// Machine instructions of an access. One that is known to lie in the frame is one of these.
+const ACCESS_SIZE: usize = 4;
 /// Copies that a loop gets at most.
 pub const MOST_COPIES: usize = 16;
 /// Passes of a loop that does not look at the stop flag itself, but leaves that to what is around it.
@@ -34,6 +43,9 @@ pub struct Loop {
     pub copies: usize,
     /// How it counts its passes.
     pub counted: Option<Counted>,
+    /// Accesses that lie in the function's frame, by their words, in all copies but number 0: those run as long as local memory
+    /// holds the frame only. If there are some, no access of the loop ends that.
+    in_frame: BTreeSet<u32>,
 }
 
 /// How a loop counts its passes.
@@ -97,7 +109,7 @@ impl Compare {
 fn size(node: &Node) -> usize {
     match node.inst.op.info().class {
         Class::Traps => 10,
-        Class::Load(_) | Class::Store(_) | Class::LoadFar(_) | Class::StoreFar(_) => 4,
+        Class::Load(_) | Class::Store(_) | Class::LoadFar(_) | Class::StoreFar(_) => ACCESS_SIZE,
         Class::Aside | Class::Gpu | Class::Access => LOOP_SIZE,
         Class::Control | Class::Pure | Class::Branch => 1,
     }
@@ -199,8 +211,10 @@ impl Compiler<'_> {
             if nodes().any(|node| calls::is_call(node.inst.op)) {
                 continue;
             }
-            let size: usize = nodes().map(size).sum::<usize>().max(1);
             let mut counted = self.counted(head, &blocks);
+            let in_frame = self.accesses_in_frame(head, &blocks, counted.as_ref());
+            let spared = in_frame.len() * (ACCESS_SIZE - 1);
+            let size = (nodes().map(size).sum::<usize>() - spared).max(1);
             let copies = match &mut counted {
                 Some(counted) => copies_of(counted, (most_counted / size).min(MOST_COPIES)),
                 None => (most / size).min(MOST_COPIES),
@@ -213,6 +227,7 @@ impl Compiler<'_> {
                     blocks,
                     copies,
                     counted,
+                    in_frame,
                 };
                 self.loops.insert(head, planned);
             }
@@ -273,6 +288,33 @@ impl Compiler<'_> {
         })
     }
 
+    /// The accesses of a loop that lie in the function's frame.
+    fn accesses_in_frame(&self, head: usize, blocks: &[usize], counted: Option<&Counted>) -> BTreeSet<u32> {
+        let passes = counted.and_then(|counted| counted.passes.as_ref()?.iter().max());
+        // Where code is entered otherwise than at the function's head, units may hold anything.
+        let entered = !self.cfg.entries.is_empty() || matches!(self.role, Role::Region(..));
+        let (Some(passes), Some(pointer)) = (passes, self.unit.program.meta.stack_pointer) else {
+            return BTreeSet::new();
+        };
+        if entered || self.facts.frame.bytes == 0 {
+            return BTreeSet::new();
+        }
+        let parameters = |node: &Node| self.transfer.callee_type(node).param_units();
+        let values = Values::of(&self.cfg, pointer, self.units, &parameters);
+        let around = CountedLoop {
+            blocks,
+            head,
+            passes: *passes,
+        };
+        frame_ranges::find(&self.cfg, self.facts.frame, &values, &self.flow, &self.transfer, around)
+    }
+
+    /// The accesses that lie in the frame of the loop whose copy is written, if local memory holds the frame there.
+    pub fn known_in_frame(&self) -> Option<&BTreeSet<u32>> {
+        let around = &self.loops[self.head_of.get(&self.block).filter(|_| self.copy > 0)?];
+        Some(&around.in_frame).filter(|accesses| !accesses.is_empty())
+    }
+
     /// The values that a unit has where a loop is entered, if they are known.
     fn values_before(&self, head: usize, blocks: &[usize], unit: i64) -> Option<Vec<u32>> {
         // The function's caller enters it too, or the interpreter, with values of their own.
@@ -303,7 +345,10 @@ impl Compiler<'_> {
             // All of a loop where its first block stands.
             if planned.blocks[0] == block {
                 let copies: Vec<usize> = match planned.counted {
-                    Some(Counted { passes: Some(_), .. }) => (1..=planned.copies).collect(),
+                    Some(Counted { passes: Some(_), .. }) => {
+                        let without_frame = (!planned.in_frame.is_empty()).then_some(0);
+                        (1..=planned.copies).chain(without_frame).collect()
+                    }
                     Some(_) => (0..=planned.copies).collect(),
                     None => (0..planned.copies).collect(),
                 };
@@ -332,9 +377,17 @@ impl Compiler<'_> {
         if let Some(passes @ 2..) = counted.brief(copies) {
             ptx!(self, "sub.u32 %budget, %budget, {passes};");
         }
+        let in_frame = !self.loops[&head].in_frame.is_empty();
         if first == 0 {
             let even = self.even(&counted, copies);
+            if in_frame {
+                ptx!(self, "setp.ne.and.u32 {even}, %frame_size, 0, {even};");
+            }
             ptx!(self, "@{even} bra {};", self.label(head, 1));
+        } else if in_frame {
+            let lost = self.w.predicate();
+            ptx!(self, "setp.eq.u32 {lost}, %frame_size, 0;");
+            ptx!(self, "@{lost} bra {};", self.label(head, 0));
         }
         if block != head {
             ptx!(self, "bra {};", self.label(head, first));
@@ -393,7 +446,9 @@ impl Compiler<'_> {
             self.left = true;
             return true;
         }
-        if counted.once(copies) {
+        // Copy 0 makes all passes where local memory does not hold the frame.
+        let makes_all = self.copy == 0 && counted.passes.is_some();
+        if counted.once(copies) && !makes_all {
             return true;
         }
         let more = self.w.predicate();
@@ -407,6 +462,7 @@ impl Compiler<'_> {
             self.count(self.first_word(head));
         }
         let again = match self.copy {
+            0 if makes_all => self.label(head, 0),
             0 => self.entry_label(head),
             _ => self.label(head, 1),
         };

@@ -21,6 +21,7 @@ use gpu_run_bytecode::{Class, Mem, TrapKind};
 use crate::layout::{Instance, Memory};
 use crate::ptx::analysis::cfg::Node;
 use crate::ptx::analysis::flow::{note_reach, reach};
+use crate::ptx::emit::frame_copy::FromFrame;
 use crate::ptx::emit::function::{Compiler, Own, Role};
 use crate::ptx::writer::ptx;
 
@@ -206,17 +207,21 @@ impl Compiler<'_> {
             Class::Load(mem) | Class::LoadFar(mem) => {
                 let prefix = if units == 2 { "%d" } else { "%r" };
                 let to = format!("{prefix}{}", args[0]);
-                let done = self.load_from_frame(node, address, offset, mem, units, &to);
-                let place = self.place(node, address, memory, offset, u64::from(mem.size()));
-                self.load(&place, mem, units, &to);
-                self.end_frame_access(done);
+                let from = self.load_from_frame(node, address, offset, mem, units, &to);
+                if from != FromFrame::Always {
+                    let place = self.place(node, address, memory, offset, u64::from(mem.size()));
+                    self.load(&place, mem, units, &to);
+                }
+                self.end_frame_access(&from);
             }
             Class::Store(mem) | Class::StoreFar(mem) => {
                 let value = self.canonical_operand(args[1], units);
-                let done = self.store_to_frame(node, address, offset, mem, units, &value);
-                let place = self.place(node, address, memory, offset, u64::from(mem.size()));
-                self.store(&place, mem, units, &value);
-                self.end_frame_access(done);
+                let from = self.store_to_frame(node, address, offset, mem, units, &value);
+                if from != FromFrame::Always {
+                    let place = self.place(node, address, memory, offset, u64::from(mem.size()));
+                    self.store(&place, mem, units, &value);
+                }
+                self.end_frame_access(&from);
             }
             _ => {}
         }

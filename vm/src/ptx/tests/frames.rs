@@ -137,3 +137,57 @@ fn it_pays_where_loops_access_the_frame_more_often_than_it_is_copied() {
     let inner = format!("{} (call $use (local.get $x))", looped(&looped(access)));
     assert_eq!(kept(&looped(&inner), LocalFrames::Auto), 32);
 }
+
+/// Of a loop whose passes are known, it is known too which accesses lie in the frame. Those do not look.
+#[test]
+fn accesses_of_a_counted_loop_are_known_to_lie_in_the_frame() {
+    let known = |passes: &str, body: &str| {
+        let module = format!(
+            r#"(module (memory 1)
+                (global $__stack_pointer (mut i32) (i32.const 4096))
+                (func (export "f") (param $x i32) (result i32) (local $p i32) (local $q i32) (local $i i32)
+                    (global.set 0 (local.tee $p (i32.sub (global.get 0) (i32.const 32))))
+                    (local.set $q (local.get $p))
+                    (loop $again {body}
+                        (local.set $i (i32.add (local.get $i) (i32.const 1)))
+                        (br_if $again (i32.ne (local.get $i) {passes})))
+                    (global.set 0 (i32.add (local.get $p) (i32.const 32)))
+                    (i32.load (local.get $p))))"#
+        );
+        let options = Options {
+            local_frames: LocalFrames::Always,
+            ..Options::default()
+        };
+        text_alone_with(&module, options).contains(", %frame_less_low, ")
+    };
+    let eight = "(i32.const 8)";
+    let at = "(i32.add (local.get $p) (i32.shl (local.get $i) (i32.const 2)))";
+    let store = &format!("(i32.store {at} (local.get $x))");
+    let walk = "(i32.store (local.get $q) (local.get $x)) (local.set $q (i32.add (local.get $q) (i32.const 4)))";
+    assert!(known(eight, store));
+    assert!(known(eight, walk));
+    assert!(known(
+        eight,
+        "(i32.store8 (i32.add (local.get $p) (i32.and (local.get $x) (i32.const 31))) (i32.const 1))"
+    ));
+    // One pass more goes beyond the frame, and so does an offset.
+    assert!(!known("(i32.const 9)", store));
+    assert!(!known("(i32.const 9)", walk));
+    assert!(!known(eight, &format!("(i32.store offset=4 {at} (local.get $x))")));
+    assert!(!known("(local.get $x)", store));
+    // Any access that is neither in the frame nor outside ends that local memory holds it.
+    assert!(!known(
+        eight,
+        &format!("{store} (i32.store (local.get $x) (local.get $i))")
+    ));
+    assert!(known(
+        eight,
+        &format!("{store} (i32.store8 (local.get $x) (local.get $i))")
+    ));
+    // Whatever else changes an address.
+    assert!(!known(
+        eight,
+        &format!("{walk} (if (local.get $x) (then (local.set $q (local.get $x))))")
+    ));
+    assert!(!known(eight, &format!("{walk} {walk}")));
+}

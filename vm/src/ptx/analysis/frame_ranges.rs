@@ -1,0 +1,320 @@
+//! Accesses in a counted loop that lie in the function's frame, whichever pass makes them.
+//!
+//! A loop that is known to make so many passes adds a constant to some units in each of them. So it is known between which
+//! values these are, and between which addresses lies what is computed from them and the stack pointer that the function
+//! found. An access of which all addresses lie in the frame needs no look whether it does, as long as local memory holds the
+//! frame (see [`stack_frame`](super::stack_frame)).
+//!
+//! A number stands for all that are equal to it modulo 2^32. So sums and products of limits are right where those of values
+//! wrap.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use gpu_run_bytecode::{Class, Mem, Op, Operand};
+
+use crate::ptx::analysis::cfg::{Cfg, Node};
+use crate::ptx::analysis::flow::{Flow, TransferFn};
+use crate::ptx::analysis::stack_frame::{Effect, StackFrame, Values, effect};
+
+/// Numbers that are looked at at most, so that no sum or product of some is too large.
+const MOST: i64 = 1 << 31;
+
+/// Between which numbers a value lies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Range {
+    /// How often the stack pointer that the function found is part of the value: not at all, or once.
+    stack: bool,
+    low: i64,
+    high: i64,
+}
+
+/// What is known of a value.
+type Known = Option<Range>;
+
+/// What is known of units; of others nothing.
+type State = BTreeMap<i64, Range>;
+
+impl Range {
+    fn new(stack: bool, low: i64, high: i64) -> Known {
+        (-MOST..MOST)
+            .contains(&low)
+            .then_some(Range { stack, low, high })
+            .filter(|range| (low..MOST).contains(&range.high))
+    }
+
+    fn number(value: i64) -> Known {
+        Range::new(false, value, value)
+    }
+
+    fn plus(self, other: Range) -> Known {
+        let both = self.stack && other.stack;
+        Range::new(self.stack || other.stack, self.low + other.low, self.high + other.high).filter(|_| !both)
+    }
+
+    fn minus(self, other: Range) -> Known {
+        // The stack pointer less itself is nothing. Less it alone it is not known.
+        let known = self.stack || !other.stack;
+        Range::new(self.stack != other.stack, self.low - other.high, self.high - other.low).filter(|_| known)
+    }
+
+    fn times(self, factor: i64) -> Known {
+        let ends = [self.low * factor, self.high * factor];
+        Range::new(false, ends[0].min(ends[1]), ends[0].max(ends[1])).filter(|_| !self.stack)
+    }
+
+    fn join(self, other: Range) -> Known {
+        let same = self.stack == other.stack;
+        Range::new(self.stack, self.low.min(other.low), self.high.max(other.high)).filter(|_| same)
+    }
+}
+
+/// A loop that makes a known number of passes at most.
+pub struct CountedLoop<'a> {
+    /// Its blocks.
+    pub blocks: &'a [usize],
+    /// The first one.
+    pub head: usize,
+    /// Passes.
+    pub passes: u64,
+}
+
+/// The analysis of a loop.
+struct Finder<'a> {
+    cfg: &'a Cfg,
+    values: &'a Values<'a>,
+    flow: &'a Flow,
+    transfer: &'a TransferFn<'a>,
+    around: CountedLoop<'a>,
+}
+
+/// The accesses of a loop in an innermost loop of `cfg` that lie in the frame `frame`, by the words at which they are. None if
+/// there is none, or one whose alignment is not known: such an access may end that local memory holds the frame.
+pub fn find(
+    cfg: &Cfg,
+    frame: StackFrame,
+    values: &Values,
+    flow: &Flow,
+    transfer: &TransferFn,
+    around: CountedLoop,
+) -> BTreeSet<u32> {
+    let finder = Finder {
+        cfg,
+        values,
+        flow,
+        transfer,
+        around,
+    };
+    finder.find(frame).unwrap_or_default()
+}
+
+impl Finder<'_> {
+    fn find(&self, frame: StackFrame) -> Option<BTreeSet<u32>> {
+        let mut found = BTreeSet::new();
+        let mut at: BTreeMap<usize, State> = BTreeMap::from([(self.around.head, self.at_head())]);
+        for block in self.cfg.order.iter().filter(|block| self.around.blocks.contains(block)) {
+            // Blocks come after those that lead to them, but for the head.
+            let mut state = at.get(block)?.clone();
+            let mut facts = self.flow.at[*block].clone();
+            for node in self.cfg.block_nodes(*block) {
+                if let Effect::Access(unit) = effect(node) {
+                    let (mem, offset) = access(node)?;
+                    let (width, fact) = (mem.size(), facts[unit as usize]);
+                    if 1 << fact.align.min(offset.trailing_zeros() as u8).min(3) < width {
+                        return None;
+                    }
+                    let inside = |range: &&Range| {
+                        let begin = i64::from(frame.below) + i64::from(offset);
+                        let end = begin + i64::from(width);
+                        range.stack && range.low + begin >= 0 && range.high + end <= i64::from(frame.bytes)
+                    };
+                    if state.get(&i64::from(unit)).filter(inside).is_some() {
+                        found.insert(node.pc);
+                    }
+                }
+                apply(node, &mut state);
+                self.transfer.apply(node, &mut facts);
+            }
+            for to in self.cfg.blocks[*block]
+                .successors
+                .iter()
+                .filter(|to| **to != self.around.head)
+            {
+                let joined = match at.remove(to) {
+                    None => state.clone(),
+                    Some(other) => join(&other, &state),
+                };
+                at.insert(*to, joined);
+            }
+        }
+        Some(found)
+    }
+
+    /// What is known at the head of every pass.
+    fn at_head(&self) -> State {
+        let head = self.around.head;
+        let mut state = State::new();
+        for unit in 0..self.flow.at[head].len() as i64 {
+            let known = match self.steps(unit) {
+                // Nothing in the loop changes it.
+                Some((0, 0)) => self.known(unit, head, &[]),
+                Some((down, up)) => self.before(unit).and_then(|start| {
+                    let all = |step: i64| step.checked_mul(self.around.passes.checked_sub(1)? as i64);
+                    let range = Range::new(false, all(down)?, all(up)?)?;
+                    start.plus(range)
+                }),
+                None => None,
+            };
+            state.extend(known.map(|range| (unit, range)));
+        }
+        state
+    }
+
+    /// How much a pass adds to a unit at least and at most, if it does nothing else to it. Each block runs once in a pass, or
+    /// not at all.
+    fn steps(&self, unit: i64) -> Option<(i64, i64)> {
+        let nodes = self.around.blocks.iter().flat_map(|block| self.cfg.block_nodes(*block));
+        let (mut down, mut up) = (0i64, 0i64);
+        for node in nodes.filter(|node| written(node, unit)) {
+            let args = node.inst.args;
+            match node.inst.op {
+                Op::I32AddImm | Op::BrI32AddNe | Op::BrI32AddNeImm | Op::BrI32AddLtS | Op::BrI32AddLtU
+                    if args[0] == args[1] =>
+                {
+                    let step = i64::from(args[2] as i32);
+                    down += step.min(0);
+                    up += step.max(0);
+                }
+                _ => return None,
+            }
+        }
+        Some((down, up))
+    }
+
+    /// What is known of a unit where the loop is entered.
+    fn before(&self, unit: i64) -> Known {
+        let head = self.around.head;
+        let enters =
+            |block: &&usize| !self.around.blocks.contains(block) && self.cfg.blocks[**block].successors.contains(&head);
+        let mut known = self.cfg.order.iter().filter(enters).map(|block| {
+            let nodes = self.cfg.block_nodes(*block);
+            self.known(unit, *block, nodes)
+        });
+        let first = known.next()??;
+        known.try_fold(first, |all, range| all.join(range?))
+    }
+
+    /// What is known of a unit after some nodes of a block.
+    fn known(&self, unit: i64, block: usize, nodes: &[Node]) -> Known {
+        if let Some(delta) = self.values.stack(unit, block, nodes) {
+            return Range::new(true, delta.into(), delta.into());
+        }
+        let mut facts = self.flow.at[block].clone();
+        nodes.iter().for_each(|node| self.transfer.apply(node, &mut facts));
+        let value = facts[unit as usize].constant_value()?;
+        Range::number(i64::from(value as i32))
+    }
+}
+
+/// What is known where two ways with these states join.
+fn join(one: &State, other: &State) -> State {
+    let both = one
+        .iter()
+        .filter_map(|(unit, range)| Some((*unit, range.join(*other.get(unit)?)?)));
+    both.collect()
+}
+
+/// Width and offset of an access of memory 0.
+fn access(node: &Node) -> Option<(Mem, u32)> {
+    match node.inst.op.info().class {
+        Class::Load(mem) | Class::Store(mem) => Some((mem, u32::try_from(node.inst.args[2]).ok()?)),
+        _ => None,
+    }
+}
+
+/// The units that an instruction writes: none is said to be that a call writes.
+fn writes(node: &Node) -> Vec<std::ops::Range<i64>> {
+    let operands = node.inst.op.info().operands;
+    let count = || {
+        let at = operands.iter().position(|operand| *operand == Operand::Count);
+        at.map_or(i64::MAX / 2, |at| node.inst.args[at])
+    };
+    let units = operands
+        .iter()
+        .zip(node.inst.args)
+        .filter_map(|(operand, from)| match operand {
+            Operand::Def(ty) => Some(from..from + i64::from(ty.units())),
+            Operand::DefRange => Some(from..from + count()),
+            Operand::Base => Some(from..i64::MAX),
+            _ => None,
+        });
+    units.collect()
+}
+
+fn written(node: &Node, unit: i64) -> bool {
+    writes(node).iter().any(|units| units.contains(&unit))
+}
+
+/// Applies an instruction.
+fn apply(node: &Node, state: &mut State) {
+    let value = result(node, state);
+    for units in writes(node) {
+        let gone: Vec<i64> = state.range(units).map(|(unit, _)| *unit).collect();
+        gone.iter().for_each(|unit| _ = state.remove(unit));
+    }
+    state.extend(value.map(|range| (node.inst.args[0], range)));
+}
+
+/// What is known of an instruction's result of 32 bits.
+fn result(node: &Node, state: &State) -> Known {
+    use Op::*;
+    let args = node.inst.args;
+    let unit = |i: usize| state.get(&args[i]).copied();
+    let imm = |i: usize| i64::from(args[i] as i32);
+    let shifted = |i: usize, by: i64| unit(i)?.times(1 << (by & 31));
+    match node.inst.op {
+        Const32 => Range::number(imm(1)),
+        Copy32 => unit(1),
+        Select32 => unit(1)?.join(unit(2)?),
+        I32Add => unit(1)?.plus(unit(2)?),
+        I32AddImm | BrI32AddNe | BrI32AddNeImm | BrI32AddLtS | BrI32AddLtU => unit(1)?.plus(Range::number(imm(2))?),
+        I32Sub => unit(1)?.minus(unit(2)?),
+        I32MulImm => unit(1)?.times(imm(2)),
+        I32ShlImm => shifted(1, args[2]),
+        I32Shl1Add => shifted(1, 1)?.plus(unit(2)?),
+        I32Shl2Add => shifted(1, 2)?.plus(unit(2)?),
+        I32Shl3Add => shifted(1, 3)?.plus(unit(2)?),
+        I32Shl4Add => shifted(1, 4)?.plus(unit(2)?),
+        I32AddAdd => unit(1)?.plus(unit(2)?)?.plus(unit(3)?),
+        // Of any value.
+        I32AndImm if imm(2) >= 0 => Range::new(false, 0, imm(2)),
+        I32ShrUAnd if imm(3) >= 0 => Range::new(false, 0, imm(3)),
+        I32ShrUImm if args[2] & 31 > 0 => Range::new(false, 0, (1 << (32 - (args[2] & 31))) - 1),
+        _ => match (node.inst.op.info().class, node.inst.op.info().operands) {
+            (Class::Load(Mem::u8), [Operand::Def(ty), ..]) if ty.units() == 1 => Range::new(false, 0, 0xff),
+            (Class::Load(Mem::u16), [Operand::Def(ty), ..]) if ty.units() == 1 => Range::new(false, 0, 0xffff),
+            _ => None,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_those_of_all_values() {
+        let range = |stack, low, high| Range::new(stack, low, high).expect("a range");
+        let (frame, index) = (range(true, -304, -304), range(false, 0, 47));
+        assert_eq!(frame.plus(index), Range::new(true, -304, -257));
+        assert_eq!(index.plus(frame), Range::new(true, -304, -257));
+        assert_eq!(frame.plus(frame), None);
+        assert_eq!(frame.minus(index), Range::new(true, -351, -304));
+        assert_eq!(index.minus(frame), None);
+        assert_eq!(range(true, -8, -4).minus(frame), Range::new(false, 296, 300));
+        assert_eq!(index.times(-4), Range::new(false, -188, 0));
+        assert_eq!(frame.times(2), None);
+        assert_eq!(frame.join(range(true, -8, -4)), Range::new(true, -304, -4));
+        assert_eq!(frame.join(index), None);
+        assert_eq!(index.times(1 << 30), None);
+    }
+}

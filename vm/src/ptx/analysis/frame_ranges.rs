@@ -6,7 +6,7 @@
 //! frame (see [`stack_frame`](super::stack_frame)).
 //!
 //! A number stands for all that are equal to it modulo 2^32. So sums and products of limits are right where those of values
-//! wrap.
+//! wrap. An access does not wrap where its offset is added: of one with a large offset nothing is known.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,9 +14,9 @@ use gpu_run_bytecode::{Class, Mem, Op, Operand};
 
 use crate::ptx::analysis::cfg::{Cfg, Node};
 use crate::ptx::analysis::flow::{Flow, TransferFn};
-use crate::ptx::analysis::stack_frame::{Effect, StackFrame, Values, effect};
+use crate::ptx::analysis::stack_frame::{Effect, NEAR, StackFrame, Values, effect};
 
-/// Numbers that are looked at at most, so that no sum or product of some is too large.
+/// No number of a range is as large, or below its negative. So no sum or product of some overflows.
 const MOST: i64 = 1 << 31;
 
 /// Between which numbers a value lies.
@@ -78,40 +78,35 @@ pub struct CountedLoop<'a> {
     pub passes: u64,
 }
 
-/// The analysis of a loop.
-struct Finder<'a> {
-    cfg: &'a Cfg,
-    values: &'a Values<'a>,
-    flow: &'a Flow,
-    transfer: &'a TransferFn<'a>,
-    around: CountedLoop<'a>,
-}
-
-/// The accesses of a loop in an innermost loop of `cfg` that lie in the frame `frame`, by the words at which they are. None if
-/// there is none, or one whose alignment is not known: such an access may end that local memory holds the frame.
-pub fn find(
-    cfg: &Cfg,
-    frame: StackFrame,
-    values: &Values,
-    flow: &Flow,
-    transfer: &TransferFn,
-    around: CountedLoop,
-) -> BTreeSet<u32> {
-    let finder = Finder {
-        cfg,
-        values,
-        flow,
-        transfer,
-        around,
-    };
-    finder.find(frame).unwrap_or_default()
+/// What is known of a function.
+pub struct Finder<'a> {
+    /// Its blocks.
+    pub cfg: &'a Cfg,
+    /// Its frame.
+    pub frame: StackFrame,
+    /// What it computes from the stack pointer.
+    pub values: Values<'a>,
+    /// Other facts.
+    pub flow: &'a Flow,
+    /// How these change.
+    pub transfer: &'a TransferFn<'a>,
 }
 
 impl Finder<'_> {
-    fn find(&self, frame: StackFrame) -> Option<BTreeSet<u32>> {
+    /// The accesses of an innermost loop that lie in the frame, by their words. They are empty too if the loop has an access
+    /// whose alignment is not known: it might end that local memory holds the frame.
+    pub fn accesses(&self, counted: &CountedLoop) -> BTreeSet<u32> {
+        let mut nodes = counted.blocks.iter().flat_map(|block| self.cfg.block_nodes(*block));
+        match nodes.any(|node| matches!(effect(node), Effect::Access(_))) {
+            true => self.find(counted).unwrap_or_default(),
+            false => BTreeSet::new(),
+        }
+    }
+
+    fn find(&self, counted: &CountedLoop) -> Option<BTreeSet<u32>> {
         let mut found = BTreeSet::new();
-        let mut at: BTreeMap<usize, State> = BTreeMap::from([(self.around.head, self.at_head())]);
-        for block in self.cfg.order.iter().filter(|block| self.around.blocks.contains(block)) {
+        let mut at: BTreeMap<usize, State> = BTreeMap::from([(counted.head, self.at_head(counted))]);
+        for block in self.cfg.order.iter().filter(|block| counted.blocks.contains(block)) {
             // Blocks come after those that lead to them, but for the head.
             let mut state = at.get(block)?.clone();
             let mut facts = self.flow.at[*block].clone();
@@ -123,13 +118,12 @@ impl Finder<'_> {
                         return None;
                     }
                     let inside = |range: &&Range| {
-                        let begin = i64::from(frame.below) + i64::from(offset);
+                        let begin = i64::from(self.frame.below) + i64::from(offset);
                         let end = begin + i64::from(width);
-                        range.stack && range.low + begin >= 0 && range.high + end <= i64::from(frame.bytes)
+                        range.stack && range.low + begin >= 0 && range.high + end <= i64::from(self.frame.bytes)
                     };
-                    if state.get(&i64::from(unit)).filter(inside).is_some() {
-                        found.insert(node.pc);
-                    }
+                    let address = state.get(&i64::from(unit)).filter(|_| u64::from(offset) <= NEAR);
+                    found.extend(address.filter(inside).map(|_| node.pc));
                 }
                 apply(node, &mut state);
                 self.transfer.apply(node, &mut facts);
@@ -137,7 +131,7 @@ impl Finder<'_> {
             for to in self.cfg.blocks[*block]
                 .successors
                 .iter()
-                .filter(|to| **to != self.around.head)
+                .filter(|to| **to != counted.head)
             {
                 let joined = match at.remove(to) {
                     None => state.clone(),
@@ -150,68 +144,69 @@ impl Finder<'_> {
     }
 
     /// What is known at the head of every pass.
-    fn at_head(&self) -> State {
-        let head = self.around.head;
-        let mut state = State::new();
-        for unit in 0..self.flow.at[head].len() as i64 {
-            let known = match self.steps(unit) {
-                // Nothing in the loop changes it.
-                Some((0, 0)) => self.known(unit, head, &[]),
-                Some((down, up)) => self.before(unit).and_then(|start| {
-                    let all = |step: i64| step.checked_mul(self.around.passes.checked_sub(1)? as i64);
-                    let range = Range::new(false, all(down)?, all(up)?)?;
-                    start.plus(range)
-                }),
-                None => None,
-            };
+    fn at_head(&self, counted: &CountedLoop) -> State {
+        let enters = |block: &&usize| {
+            !counted.blocks.contains(block) && self.cfg.blocks[**block].successors.contains(&counted.head)
+        };
+        let mut entering = self.cfg.order.iter().filter(enters).map(|block| {
+            let nodes = self.cfg.block_nodes(*block);
+            self.known(*block, nodes)
+        });
+        let first = entering.next().unwrap_or_default();
+        let before = entering.fold(first, |all, state| join(&all, &state));
+        let (changes, mut state) = (self.changes(counted), self.known(counted.head, &[]));
+        for (unit, steps) in changes {
+            state.remove(&unit);
+            let in_all = |step: i64| step.checked_mul(counted.passes.checked_sub(1)? as i64);
+            let known = steps.and_then(|(down, up)| {
+                let range = Range::new(false, in_all(down)?, in_all(up)?)?;
+                before.get(&unit)?.plus(range)
+            });
             state.extend(known.map(|range| (unit, range)));
         }
         state
     }
 
-    /// How much a pass adds to a unit at least and at most, if it does nothing else to it. Each block runs once in a pass, or
-    /// not at all.
-    fn steps(&self, unit: i64) -> Option<(i64, i64)> {
-        let nodes = self.around.blocks.iter().flat_map(|block| self.cfg.block_nodes(*block));
-        let (mut down, mut up) = (0i64, 0i64);
-        for node in nodes.filter(|node| written(node, unit)) {
+    /// The units that a loop changes, and how much a pass adds to each at least and at most, if it does nothing else to it. A
+    /// block runs once in a pass, or not at all.
+    fn changes(&self, counted: &CountedLoop) -> BTreeMap<i64, Option<(i64, i64)>> {
+        let mut changes: BTreeMap<i64, Option<(i64, i64)>> = BTreeMap::new();
+        let units = self.flow.at[counted.head].len() as i64;
+        for node in counted.blocks.iter().flat_map(|block| self.cfg.block_nodes(*block)) {
             let args = node.inst.args;
-            match node.inst.op {
+            let step = match node.inst.op {
                 Op::I32AddImm | Op::BrI32AddNe | Op::BrI32AddNeImm | Op::BrI32AddLtS | Op::BrI32AddLtU
                     if args[0] == args[1] =>
                 {
-                    let step = i64::from(args[2] as i32);
-                    down += step.min(0);
-                    up += step.max(0);
+                    Some(i64::from(args[2] as i32))
                 }
-                _ => return None,
+                _ => None,
+            };
+            for unit in writes(node)
+                .into_iter()
+                .flat_map(|range| range.start..range.end.min(units))
+            {
+                let steps = changes.entry(unit).or_insert(Some((0, 0)));
+                let both = steps.zip(step);
+                *steps = both.map(|((down, up), step)| (down + step.min(0), up + step.max(0)));
             }
         }
-        Some((down, up))
+        changes
     }
 
-    /// What is known of a unit where the loop is entered.
-    fn before(&self, unit: i64) -> Known {
-        let head = self.around.head;
-        let enters =
-            |block: &&usize| !self.around.blocks.contains(block) && self.cfg.blocks[**block].successors.contains(&head);
-        let mut known = self.cfg.order.iter().filter(enters).map(|block| {
-            let nodes = self.cfg.block_nodes(*block);
-            self.known(unit, *block, nodes)
-        });
-        let first = known.next()??;
-        known.try_fold(first, |all, range| all.join(range?))
-    }
-
-    /// What is known of a unit after some nodes of a block.
-    fn known(&self, unit: i64, block: usize, nodes: &[Node]) -> Known {
-        if let Some(delta) = self.values.stack(unit, block, nodes) {
-            return Range::new(true, delta.into(), delta.into());
-        }
+    /// What is known after some nodes from the begin of a block.
+    fn known(&self, block: usize, nodes: &[Node]) -> State {
         let mut facts = self.flow.at[block].clone();
         nodes.iter().for_each(|node| self.transfer.apply(node, &mut facts));
-        let value = facts[unit as usize].constant_value()?;
-        Range::number(i64::from(value as i32))
+        let stack = self.values.after(block, nodes).into_iter();
+        let ranges = facts.iter().zip(stack).map(|(fact, delta)| match delta {
+            Some(delta) => Range::new(true, delta.into(), delta.into()),
+            None => Range::number(i64::from(fact.constant_value()? as i32)),
+        });
+        (0..)
+            .zip(ranges)
+            .filter_map(|(unit, range)| Some((unit, range?)))
+            .collect()
     }
 }
 
@@ -248,10 +243,6 @@ fn writes(node: &Node) -> Vec<std::ops::Range<i64>> {
             _ => None,
         });
     units.collect()
-}
-
-fn written(node: &Node, unit: i64) -> bool {
-    writes(node).iter().any(|units| units.contains(&unit))
 }
 
 /// Applies an instruction.

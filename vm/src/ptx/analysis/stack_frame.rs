@@ -17,7 +17,8 @@
 //!
 //! The analysis assumes that no address in one frame is computed from an address in another. Only for other threads does
 //! that matter. The code, in [`frame_copy`](crate::ptx::emit::frame_copy), looks at every address that the function
-//! accesses, whatever it was computed from.
+//! accesses, whatever it was computed from, but for those of which [`frame_ranges`](super::frame_ranges) shows that they lie
+//! in the frame. These are computed from [`Values`].
 
 use std::collections::BTreeSet;
 
@@ -31,6 +32,9 @@ const MOST: u32 = 1024;
 pub const GRANULE: u32 = 16;
 /// Bytes that one instruction copies.
 pub const PIECE: u32 = 8;
+/// Largest offset of an access of which the frame is asked for before memory's size. The frame lies at this address or
+/// further, so that none in it has an index below 0.
+pub const NEAR: u64 = 1024;
 /// How many more times code in a loop is taken to run than the code around it.
 const PASSES: u64 = 16;
 
@@ -114,6 +118,8 @@ struct Finder<'a> {
     /// The stack pointer that the function found escapes, or is another one when it returns.
     hands_out: bool,
     refused: bool,
+    /// What a call leaves in the stack pointer is taken for known. Where addresses are not looked at it is not.
+    trusts_calls: bool,
 }
 
 impl<'a> Finder<'a> {
@@ -126,6 +132,7 @@ impl<'a> Finder<'a> {
             escaped: 0,
             hands_out: false,
             refused: false,
+            trusts_calls: true,
         }
     }
 
@@ -200,6 +207,9 @@ impl<'a> Finder<'a> {
             };
             state[from..end.min(pointer)].fill(value);
         }
+        if !self.trusts_calls && operands.contains(&Operand::Base) {
+            state[pointer] = Value::Other;
+        }
     }
 
     /// What operand `i` reads.
@@ -252,7 +262,7 @@ impl<'a> Finder<'a> {
     }
 }
 
-/// The values that depend on the stack pointer which a function found.
+/// The values of a function that are the stack pointer which it found and a constant.
 pub struct Values<'a> {
     finder: Finder<'a>,
     at: Vec<State>,
@@ -262,18 +272,20 @@ impl<'a> Values<'a> {
     /// Those of a function that is entered at its head only: see [`find`].
     pub fn of(cfg: &'a Cfg, stack_pointer: u32, units: u32, parameter_units: &'a dyn Fn(&Node) -> u32) -> Values<'a> {
         let mut finder = Finder::new(cfg, stack_pointer, parameter_units);
+        finder.trusts_calls = false;
         let at = finder.run(units as usize);
         Values { finder, at }
     }
 
-    /// What is in a unit after the first `nodes` of a block, less the stack pointer that the function found, if that is known.
-    pub fn stack(&self, unit: i64, block: usize, nodes: &[Node]) -> Option<i32> {
+    /// By unit the constants of such values, after some nodes from the begin of a block.
+    pub fn after(&self, block: usize, nodes: &[Node]) -> Vec<Option<i32>> {
         let (mut finder, mut state) = (self.finder.clone(), self.at[block].clone());
         nodes.iter().for_each(|node| finder.apply(node, &mut state, false));
-        match state.get(unit as usize)? {
-            Value::Stack { delta, .. } => Some(*delta),
+        let delta = |value: Value| match value {
+            Value::Stack { delta, .. } => Some(delta),
             Value::Other | Value::Derived { .. } => None,
-        }
+        };
+        state.into_iter().map(delta).collect()
     }
 }
 

@@ -2,7 +2,8 @@
 //! be there.
 //!
 //! The function copies its frame into the array `frame` at its head. It accesses memory 0 there if the address lies in
-//! the frame, whatever it was computed from. It copies the frame back before whatever else reads memory: a call, a range of
+//! the frame, whatever it was computed from, and without a look if it is known to (see
+//! [`frame_ranges`](crate::ptx::analysis::frame_ranges)). It copies the frame back before whatever else reads memory: a call, a range of
 //! memory, a trap, its end. After what comes back it copies it again. So whatever else
 //! reads memory finds what it would find, but for other threads, and those do not know an address in the frame.
 //!
@@ -16,16 +17,12 @@ use gpu_run_bytecode::Mem;
 
 use crate::layout::Context;
 use crate::ptx::analysis::cfg::{Node, ends_path};
-use crate::ptx::analysis::stack_frame::{Effect, GRANULE, PIECE, StackFrame, effect};
+use crate::ptx::analysis::stack_frame::{Effect, GRANULE, NEAR, PIECE, StackFrame, effect};
 use crate::ptx::emit::function::Compiler;
 use crate::ptx::emit::memory::{Place, load_type};
 use crate::ptx::writer::ptx;
 
 const _: () = assert!(GRANULE == 2 * PIECE, "a pass of the copy moves two pieces");
-
-/// Largest offset of an access of which the frame is asked for before memory's size. The frame lies at this address or
-/// further, so that none in it has an index below 0.
-const NEAR: u64 = 1024;
 
 /// An access of the frame, which is about to be written.
 struct FrameAccess {
@@ -149,8 +146,8 @@ impl Compiler<'_> {
     }
 
     /// Branches over what is written next unless an access of memory 0, which need not have been checked, is one of the
-    /// frame. `None`: nothing is to be found out,
-    /// because the function has no frame in local memory, or `node` is no access of this kind.
+    /// frame. `None`: nothing is to be found out, because the function has no frame in local memory, or `node` is no access of
+    /// this kind.
     fn frame_access(&mut self, node: &Node, index: i64, offset: u64, mem: Mem) -> Option<FrameAccess> {
         if self.facts.frame.bytes == 0 || !matches!(effect(node), Effect::Access(_)) {
             return None;

@@ -14,7 +14,7 @@ use gpu_run_bytecode::{Class, Op, Operand};
 
 use crate::ptx::analysis::cfg::{Node, may_throw};
 use crate::ptx::analysis::flow::Nan;
-use crate::ptx::analysis::frame_ranges::{self, CountedLoop};
+use crate::ptx::analysis::frame_ranges::{CountedLoop, Finder};
 use crate::ptx::analysis::stack_frame::Values;
 use crate::ptx::emit::calls;
 use crate::ptx::emit::function::{Compiler, Role};
@@ -34,8 +34,9 @@ const BRIEF: u64 = 4096;
 /// be a quarter of the code, most of which seldom runs.
 const SMALL_PROGRAM: usize = 10_000;
 
-/// A loop that is unrolled, that is, written out several times. Where it counts the odd passes, copies are 1, 2, …, and
-/// before them copy 0 for the odd passes. Where it does not, they are 0, 1, …
+/// A loop that is unrolled, that is, written out several times. Where it knows its passes, copies are 1, 2, …; before them
+/// stands copy 0 for the odd passes, if there are some, or after them for all passes without a frame. Where it does not, they
+/// are 0, 1, …
 pub struct Loop {
     /// Its blocks in the order of the code.
     blocks: Vec<usize>,
@@ -206,16 +207,17 @@ impl Compiler<'_> {
             Role::Kernel => self.function.end - self.function.start,
         } as usize;
         let (most, most_counted) = (in_program(LOOP_SIZE, words), in_program(COUNTED_SIZE, words));
-        for (head, blocks) in self.cfg.innermost_loops() {
-            let nodes = || blocks.iter().flat_map(|block| self.cfg.block_nodes(*block));
-            if nodes().any(|node| calls::is_call(node.inst.op)) {
-                continue;
-            }
-            let mut counted = self.counted(head, &blocks);
-            let in_frame = self.accesses_in_frame(head, &blocks, counted.as_ref());
+        for (head, mut planned) in self.loops_without_calls() {
+            let Loop {
+                blocks,
+                counted,
+                in_frame,
+                ..
+            } = &mut planned;
+            let nodes = blocks.iter().flat_map(|block| self.cfg.block_nodes(*block));
             let spared = in_frame.len() * (ACCESS_SIZE - 1);
-            let size = (nodes().map(size).sum::<usize>() - spared).max(1);
-            let copies = match &mut counted {
+            let size = (nodes.map(size).sum::<usize>() - spared).max(1);
+            let copies = match counted {
                 Some(counted) => copies_of(counted, (most_counted / size).min(MOST_COPIES)),
                 None => (most / size).min(MOST_COPIES),
             };
@@ -223,15 +225,59 @@ impl Compiler<'_> {
             let brief = counted.as_ref().is_some_and(|counted| counted.brief(1).is_some());
             if copies > 1 || brief {
                 self.head_of.extend(blocks.iter().map(|block| (*block, head)));
-                let planned = Loop {
-                    blocks,
-                    copies,
-                    counted,
-                    in_frame,
-                };
+                planned.copies = copies;
                 self.loops.insert(head, planned);
             }
         }
+    }
+
+    /// The innermost loops that call nothing, by their heads, each as one copy.
+    fn loops_without_calls(&self) -> Vec<(usize, Loop)> {
+        let parameters = |node: &Node| self.transfer.callee_type(node).param_units();
+        // Where code is entered otherwise than at the function's head, units may hold anything.
+        let entered = !self.cfg.entries.is_empty() || matches!(self.role, Role::Region(..));
+        let pointer = self.unit.program.meta.stack_pointer;
+        let finder = pointer
+            .filter(|_| self.facts.frame.bytes > 0 && !entered)
+            .map(|pointer| Finder {
+                cfg: &self.cfg,
+                frame: self.facts.frame,
+                values: Values::of(&self.cfg, pointer, self.units, &parameters),
+                flow: &self.flow,
+                transfer: &self.transfer,
+            });
+        let calls = |block: &usize| {
+            self.cfg
+                .block_nodes(*block)
+                .iter()
+                .any(|node| calls::is_call(node.inst.op))
+        };
+        let loops = self.cfg.innermost_loops().into_iter();
+        let planned = |(head, blocks): (usize, Vec<usize>)| {
+            let counted = self.counted(head, &blocks);
+            let passes = counted
+                .as_ref()
+                .and_then(|counted| counted.passes.as_ref()?.iter().max());
+            let in_frame = finder.as_ref().zip(passes).map(|(finder, passes)| {
+                finder.accesses(&CountedLoop {
+                    blocks: &blocks,
+                    head,
+                    passes: *passes,
+                })
+            });
+            let in_frame = in_frame.unwrap_or_default();
+            let planned = Loop {
+                blocks,
+                copies: 1,
+                counted,
+                in_frame,
+            };
+            (head, planned)
+        };
+        loops
+            .filter(|(_, blocks)| !blocks.iter().any(calls))
+            .map(planned)
+            .collect()
     }
 
     /// How the loop counts its passes, if it does in one place and nothing else touches what it counts.
@@ -288,28 +334,8 @@ impl Compiler<'_> {
         })
     }
 
-    /// The accesses of a loop that lie in the function's frame.
-    fn accesses_in_frame(&self, head: usize, blocks: &[usize], counted: Option<&Counted>) -> BTreeSet<u32> {
-        let passes = counted.and_then(|counted| counted.passes.as_ref()?.iter().max());
-        // Where code is entered otherwise than at the function's head, units may hold anything.
-        let entered = !self.cfg.entries.is_empty() || matches!(self.role, Role::Region(..));
-        let (Some(passes), Some(pointer)) = (passes, self.unit.program.meta.stack_pointer) else {
-            return BTreeSet::new();
-        };
-        if entered || self.facts.frame.bytes == 0 {
-            return BTreeSet::new();
-        }
-        let parameters = |node: &Node| self.transfer.callee_type(node).param_units();
-        let values = Values::of(&self.cfg, pointer, self.units, &parameters);
-        let around = CountedLoop {
-            blocks,
-            head,
-            passes: *passes,
-        };
-        frame_ranges::find(&self.cfg, self.facts.frame, &values, &self.flow, &self.transfer, around)
-    }
-
-    /// The accesses that lie in the frame of the loop whose copy is written, if local memory holds the frame there.
+    /// Of the loop whose copy is written, the accesses that lie in the frame, if local memory holds the frame there. All
+    /// accesses of such a loop are aligned.
     pub fn known_in_frame(&self) -> Option<&BTreeSet<u32>> {
         let around = &self.loops[self.head_of.get(&self.block).filter(|_| self.copy > 0)?];
         Some(&around.in_frame).filter(|accesses| !accesses.is_empty())

@@ -141,13 +141,14 @@ fn it_pays_where_loops_access_the_frame_more_often_than_it_is_copied() {
 /// Of a loop whose passes are known, it is known too which accesses lie in the frame. Those do not look.
 #[test]
 fn accesses_of_a_counted_loop_are_known_to_lie_in_the_frame() {
-    let known = |passes: &str, body: &str| {
+    let known_after = |before: &str, passes: &str, body: &str| {
         let module = format!(
             r#"(module (memory 1)
                 (global $__stack_pointer (mut i32) (i32.const 4096))
+                (func $use (param i32))
                 (func (export "f") (param $x i32) (result i32) (local $p i32) (local $q i32) (local $i i32)
                     (global.set 0 (local.tee $p (i32.sub (global.get 0) (i32.const 32))))
-                    (local.set $q (local.get $p))
+                    {before}
                     (loop $again {body}
                         (local.set $i (i32.add (local.get $i) (i32.const 1)))
                         (br_if $again (i32.ne (local.get $i) {passes})))
@@ -160,6 +161,7 @@ fn accesses_of_a_counted_loop_are_known_to_lie_in_the_frame() {
         };
         text_alone_with(&module, options).contains(", %frame_less_low, ")
     };
+    let known = |passes: &str, body: &str| known_after("(local.set $q (local.get $p))", passes, body);
     let eight = "(i32.const 8)";
     let at = "(i32.add (local.get $p) (i32.shl (local.get $i) (i32.const 2)))";
     let store = &format!("(i32.store {at} (local.get $x))");
@@ -169,6 +171,13 @@ fn accesses_of_a_counted_loop_are_known_to_lie_in_the_frame() {
     assert!(known(
         eight,
         "(i32.store8 (i32.add (local.get $p) (i32.and (local.get $x) (i32.const 31))) (i32.const 1))"
+    ));
+    // Whatever a callee leaves in the stack pointer.
+    assert!(known_after("(local.set $q (global.get 0))", eight, walk));
+    assert!(!known_after(
+        "(call $use (local.get $x)) (local.set $q (global.get 0))",
+        eight,
+        walk
     ));
     // One pass more goes beyond the frame, and so does an offset.
     assert!(!known("(i32.const 9)", store));
@@ -184,6 +193,9 @@ fn accesses_of_a_counted_loop_are_known_to_lie_in_the_frame() {
         eight,
         &format!("{store} (i32.store8 (local.get $x) (local.get $i))")
     ));
+    // The sum of an address and an offset does not wrap, and may be beyond memory.
+    let far = "(i32.sub (i32.add (local.get $p) (i32.shl (local.get $i) (i32.const 2))) (i32.const 4000))";
+    assert!(!known(eight, &format!("(i32.store offset=4000 {far} (local.get $x))")));
     // Whatever else changes an address.
     assert!(!known(
         eight,

@@ -28,7 +28,7 @@
 ;; 	.reg .b64 %l<27>;
 ;; 	.reg .pred %p<16>;
 ;; 	.local .align 16 .b8 frame[32];
-;; 	.reg .b64 %frame, %frame_at;
+;; 	.reg .b64 %frame, %frame_at, %frame_less_low;
 ;; 	.reg .b32 %frame_low, %frame_size;
 ;; 	ld.param.b64 %launch, [launch];
 ;; 	mov.u64 %local, context;
@@ -63,6 +63,7 @@
 ;; 	setp.ge.and.u32 %p4, %frame_low, %w5, %p3;
 ;; 	selp.b32 %frame_size, 32, 0, %p4;
 ;; 	cvt.u64.u32 %frame_at, %frame_low;
+;; 	sub.s64 %frame_less_low, %frame, %frame_at;
 ;; 	add.s64 %frame_at, %base, %frame_at;
 ;; 	mov.b32 %w6, 0;
 ;; COPY_1:

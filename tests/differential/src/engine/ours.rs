@@ -59,7 +59,7 @@ impl Engine for Ours {
         };
         let translation = translate(wasm, &options).map_err(translation_failure)?;
         let device = Box::new(CallingThread(Cpu::new()));
-        OurInstance::new(device, translation.program, |_, _| Ok(None))
+        OurInstance::boxed(device, translation.program, |_, _| Ok(None))
     }
 }
 
@@ -70,7 +70,7 @@ impl Engine for Compiled {
 
     fn instantiate(&mut self, wasm: &[u8]) -> Result<Box<dyn Instance>, Failure> {
         let translation = translate(wasm, &Options::full()).map_err(translation_failure)?;
-        OurInstance::new(Box::new(Emulator::new()), translation.program, |store, program| {
+        OurInstance::boxed(Box::new(Emulator::new()), translation.program, |store, program| {
             let exports = program.meta.exports.iter();
             let functions = exports.filter(|export| export.kind == ExternKind::Func);
             let around = Surroundings {
@@ -146,7 +146,7 @@ struct OurInstance {
 
 impl OurInstance {
     /// Instantiates a program on a device, with what `compile` makes of it.
-    fn new(
+    fn boxed(
         device: Box<dyn Device>,
         program: Program,
         compile: impl FnOnce(&Store, &Arc<Program>) -> Result<Option<Code>, Failure>,

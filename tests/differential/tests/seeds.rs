@@ -23,15 +23,15 @@ fn with_stack(test: impl FnOnce() + Send + 'static) {
     }
 }
 
-fn oracle() -> Vec<Box<dyn Engine>> {
-    engines(&[Oracle::Wasmi], &proposals::of(&[Oracle::Wasmi]), false)
+fn engines_beside_wasmi(compiled: bool) -> Vec<Box<dyn Engine>> {
+    engines(&[Oracle::Wasmi], &proposals::of(&[Oracle::Wasmi]), compiled)
 }
 
 fn check(source: Source, seeds: std::ops::Range<u64>, compiled: bool) -> Counts {
     let fixtures = mutate::load(&folder("../../fixtures/wasm")).expect("fixtures are checked in");
     let mut counts = Counts::default();
+    let mut engines = engines_beside_wasmi(compiled);
     let proposals = proposals::of(&[Oracle::Wasmi]);
-    let mut engines = engines(&[Oracle::Wasmi], &proposals, compiled);
     for seed in seeds {
         let build = |care| Case::from_seed(seed, source, &proposals, &fixtures, care);
         let care = Care {
@@ -109,7 +109,11 @@ fn regressions() {
             };
             let mut counts = Counts::default();
             let called = calls.len() as u64;
-            match run(&Case::replay(wasm, calls), &mut oracle(), &mut counts) {
+            match run(
+                &Case::replay(wasm, calls),
+                &mut engines_beside_wasmi(false),
+                &mut counts,
+            ) {
                 Verdict::Same => assert_eq!((counts.modules, counts.calls), (1, called), "{}", path.display()),
                 other => panic!("{}: {other:?}", path.display()),
             }
@@ -152,7 +156,7 @@ fn a_difference_is_seen() {
             name: "f".into(),
             args: vec![],
         };
-        let mut engines = oracle();
+        let mut engines = engines_beside_wasmi(false);
         let wrong = Wrong(engines.pop().expect("an engine"));
         engines.push(Box::new(wrong));
         let verdict = run(&Case::replay(wasm, vec![call]), &mut engines, &mut Counts::default());

@@ -11,7 +11,8 @@ use support::{compiled, program, same};
 
 /// Where the stack begins mostly, and what the functions look at in the end.
 const TOP: u32 = 4096;
-/// Where it begins else: so near to address 0, to memory's end or beyond, or so crooked, that local memory holds no frame.
+/// Where it begins else: so near to address 0 or memory's end, so far beyond it, or so crooked, that local memory holds no
+/// frame, or only just.
 const OTHER_TOPS: [u32; 7] = [400, 1104, 1200, 4100, 65536, 65544, 65600];
 const LOOKED_AT: std::ops::Range<u32> = 3400..4600;
 

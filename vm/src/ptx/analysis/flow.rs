@@ -88,6 +88,11 @@ impl Fact {
         self.exact.then_some(self.max)
     }
 
+    /// The value plus `offset` is a multiple of 2 to the power of this.
+    pub fn align_with(&self, offset: u64) -> u8 {
+        self.align.min(offset.trailing_zeros().min(32) as u8)
+    }
+
     fn of_kind(kind: Kind) -> Fact {
         Fact { kind, ..Fact::unit() }
     }

@@ -14,6 +14,7 @@ use gpu_run_bytecode::{Class, Mem, Op, Operand};
 
 use crate::ptx::analysis::cfg::{Cfg, Node};
 use crate::ptx::analysis::flow::{Flow, TransferFn};
+use crate::ptx::analysis::live::writes;
 use crate::ptx::analysis::stack_frame::{Effect, NEAR, StackFrame, Values, effect};
 
 /// No number of a range is as large, or below its negative. So no sum or product of some overflows.
@@ -114,7 +115,7 @@ impl Finder<'_> {
                 if let Effect::Access(unit) = effect(node) {
                     let (mem, offset) = access(node)?;
                     let (width, fact) = (mem.size(), facts[unit as usize]);
-                    if 1 << fact.align.min(offset.trailing_zeros() as u8).min(3) < width {
+                    if 1 << fact.align_with(offset.into()).min(3) < width {
                         return None;
                     }
                     let inside = |range: &&Range| {
@@ -182,10 +183,7 @@ impl Finder<'_> {
                 }
                 _ => None,
             };
-            for unit in writes(node)
-                .into_iter()
-                .flat_map(|range| range.start..range.end.min(units))
-            {
+            for unit in writes(node).flat_map(|range| range.start..range.end.min(units)) {
                 let steps = changes.entry(unit).or_insert(Some((0, 0)));
                 let both = steps.zip(step);
                 *steps = both.map(|((down, up), step)| (down + step.min(0), up + step.max(0)));
@@ -224,25 +222,6 @@ fn access(node: &Node) -> Option<(Mem, u32)> {
         Class::Load(mem) | Class::Store(mem) => Some((mem, u32::try_from(node.inst.args[2]).ok()?)),
         _ => None,
     }
-}
-
-/// The units that an instruction writes: none is said to be that a call writes.
-fn writes(node: &Node) -> Vec<std::ops::Range<i64>> {
-    let operands = node.inst.op.info().operands;
-    let count = || {
-        let at = operands.iter().position(|operand| *operand == Operand::Count);
-        at.map_or(i64::MAX / 2, |at| node.inst.args[at])
-    };
-    let units = operands
-        .iter()
-        .zip(node.inst.args)
-        .filter_map(|(operand, from)| match operand {
-            Operand::Def(ty) => Some(from..from + i64::from(ty.units())),
-            Operand::DefRange => Some(from..from + count()),
-            Operand::Base => Some(from..i64::MAX),
-            _ => None,
-        });
-    units.collect()
 }
 
 /// Applies an instruction.

@@ -47,6 +47,22 @@ impl Units {
     }
 }
 
+/// The units that an instruction writes: of a call all from its arguments on, of which it is not looked how many are results.
+pub fn writes(node: &Node) -> impl Iterator<Item = Range<i64>> {
+    let (operands, args) = (node.inst.op.info().operands, node.inst.args);
+    let count = operands.iter().position(|operand| *operand == Operand::Count);
+    let count = count.map_or(i64::MAX / 2, |at| args[at]);
+    operands
+        .iter()
+        .zip(args)
+        .filter_map(move |(operand, from)| match operand {
+            Operand::Def(ty) => Some(from..from + i64::from(ty.units())),
+            Operand::DefRange => Some(from..from + count),
+            Operand::Base => Some(from..i64::MAX),
+            _ => None,
+        })
+}
+
 /// What an instruction reads and writes.
 #[derive(Default)]
 pub struct Access {

@@ -15,6 +15,7 @@ use gpu_run_bytecode::{Class, Op, Operand};
 use crate::ptx::analysis::cfg::{Node, may_throw};
 use crate::ptx::analysis::flow::Nan;
 use crate::ptx::analysis::frame_ranges::{CountedLoop, Finder};
+use crate::ptx::analysis::live::writes;
 use crate::ptx::analysis::stack_frame::Values;
 use crate::ptx::emit::calls;
 use crate::ptx::emit::function::{Compiler, Role};
@@ -121,20 +122,6 @@ fn size(node: &Node) -> usize {
 fn in_program(most: usize, words: usize) -> usize {
     let words = words.max(SMALL_PROGRAM);
     most * SMALL_PROGRAM / words * SMALL_PROGRAM / words
-}
-
-/// The units that an instruction writes, as far as it says so: not those of a call.
-fn writes(inst: &Inst, unit: i64) -> bool {
-    let operands = inst.op.info().operands;
-    match operands.first() {
-        Some(Operand::Def(ty)) => (inst.args[0]..inst.args[0] + i64::from(ty.units())).contains(&unit),
-        Some(Operand::DefRange) => {
-            let count = operands.iter().position(|operand| *operand == Operand::Count);
-            let count = count.map_or(i64::MAX / 2, |i| inst.args[i]);
-            (inst.args[0]..inst.args[0] + count).contains(&unit)
-        }
-        _ => false,
-    }
 }
 
 /// Whether an instruction may touch the unit.
@@ -296,6 +283,7 @@ impl Compiler<'_> {
             let nodes = blocks.iter().flat_map(|block| self.cfg.block_nodes(*block));
             nodes.filter(|other| other.pc != node.pc)
         };
+        let written = |unit: i64| others().flat_map(writes).any(|units| units.contains(&unit));
         // A handler's values may lie in the unit that is counted, or in the limit's.
         if others().any(|other| may_throw(other.inst.op)) {
             return None;
@@ -304,12 +292,12 @@ impl Compiler<'_> {
         // in fewer passes than there are copies, their number is no multiple of the copies.
         let step_fits = args[2] == 1 || (args[2] != 0 && args[2].trailing_zeros() < 28 && compare == Compare::Unequal);
         let alone = latches.next().is_none() && self.cfg.block_at(node.targets[0]) == Some(head);
-        if !alone || !step_fits || args[0] != args[1] || others().any(|other| writes(&other.inst, args[0])) {
+        if !alone || !step_fits || args[0] != args[1] || written(args[0]) {
             return None;
         }
         let limit = match node.inst.op {
             Op::BrI32AddNeImm => args[3].to_string(),
-            _ if args[3] == args[0] || others().any(|other| writes(&other.inst, args[3])) => return None,
+            _ if args[3] == args[0] || written(args[3]) => return None,
             // Its register must be what the comparison sees.
             _ if !matches!(self.flow.at[head][args[3] as usize].nan, Nan::Never | Nan::Kept) => return None,
             _ => format!("%r{}", args[3]),

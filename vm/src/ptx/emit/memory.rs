@@ -80,7 +80,7 @@ impl Compiler<'_> {
 
     /// The address in unit `address` plus `offset` is a multiple of 2 to the power of this.
     pub fn access_align(&self, address: i64, offset: u64) -> u8 {
-        self.fact(address).align.min(offset.trailing_zeros().min(32) as u8)
+        self.fact(address).align_with(offset)
     }
 
     fn near_place(&mut self, node: &Node, address: i64, offset: u64, end: u64, least: u64) -> Place {

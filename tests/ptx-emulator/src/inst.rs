@@ -294,6 +294,8 @@ pub struct Call {
 #[derive(Clone, Debug)]
 pub enum Op {
     Move(u32, Src),
+    /// The address in the lane's stack that has these low 32 bits.
+    OnStack(u32, Src),
     Binary(Binary, Ty, u32, Src, Src),
     Unary(Unary, Ty, u32, Src),
     Ternary(Ternary, Ty, u32, [Src; 3]),

@@ -198,6 +198,11 @@ impl<'m> Lane<'m> {
             }
             match &inst.op {
                 Op::Move(to, value) => registers[*to as usize] = get!(*value),
+                Op::OnStack(to, low) => {
+                    let begin = memory.stack.begin;
+                    let from_begin = (get!(*low) as u32).wrapping_sub(begin as u32);
+                    registers[*to as usize] = begin + u64::from(from_begin);
+                }
                 Op::Binary(op, ty, to, a, b) => registers[*to as usize] = binary(*op, *ty, get!(*a), get!(*b)),
                 Op::Unary(op, ty, to, a) => registers[*to as usize] = unary(*op, *ty, get!(*a)),
                 Op::Ternary(op, ty, to, [a, b, c]) => {

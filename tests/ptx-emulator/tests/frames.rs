@@ -67,6 +67,37 @@ fn address(random: &mut Random, bytes: u32, depth: u32) -> String {
     }
 }
 
+/// A loop that loads from one part of a frame of `bytes` bytes what it stores to another one, which may overlap, and loads once
+/// more after that.
+fn stream(random: &mut Random, bytes: u32, depth: u32) -> String {
+    let (passes, i) = (random.pick(&[2, 3, 4, 6, 8, 12]), format!("(local.get $i{depth})"));
+    // From the frame's begin or one of its words, most of them so that all passes lie inside.
+    let at = |random: &mut Random| {
+        let factor = random.pick(&[0, 1, 2, 4, 4, 8, -4]);
+        let begin = 4 * random.below(bytes / 4) + if factor < 0 { 4 * passes } else { 0 };
+        format!("(i32.add (i32.add (local.get $fp) (i32.const {begin})) (i32.mul {i} (i32.const {factor})))")
+    };
+    let load = |random: &mut Random| {
+        let load = random.pick(&["i32.load", "i32.load8_s", "i32.load8_u", "i32.load16_u"]);
+        format!("({load} offset={} {})", random.pick(&[0, 0, 4]), at(random))
+    };
+    let (first, second) = (load(random), load(random));
+    let store = random.pick(&["i32.store", "i32.store", "i32.store8", "i32.store16"]);
+    let to = at(random);
+    format!(
+        "(local.set $i{depth} (i32.const 0)) (loop $s{depth}
+            ({store} {to} (i32.add (local.get $x) {first}))
+            (local.set $x (i32.add (i32.mul (local.get $x) (i32.const 31)) {second}))
+            (local.set $i{depth} (i32.add {i} (i32.const 1))) (br_if $s{depth} (i32.ne {i} (i32.const {passes}))))"
+    )
+}
+
+/// Whether code computes an address of the frame for loads of several passes: a constant first.
+fn loads_early(code: &str) -> bool {
+    let mut sums = code.split(", %frame_less_low, ").skip(1);
+    sums.any(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+}
+
 /// A statement, of which some hold others.
 fn statement(random: &mut Random, bytes: u32, depth: u32, out: &mut String) {
     let mut at = address(random, bytes, depth);
@@ -78,7 +109,8 @@ fn statement(random: &mut Random, bytes: u32, depth: u32, out: &mut String) {
         at = format!("(i32.sub {at} (i32.const {back}))");
     }
     let mix = "(local.set $x (i32.add (i32.mul (local.get $x) (i32.const 1664525)) (i32.const 1013904223)))";
-    _ = match random.below(12) {
+    _ = match random.below(13) {
+        12 if depth < 3 => writeln!(out, "{}", stream(random, bytes, depth)),
         0 => writeln!(out, "(i32.store offset={offset} {at} (local.get $x))"),
         1 => writeln!(
             out,
@@ -195,7 +227,7 @@ fn random_functions_return_the_same() {
     let asked = std::env::var("GPU_RUN_FRAMES").unwrap_or_else(|_| "200".into());
     let (count, first) = asked.split_once('@').unwrap_or((&asked, "1"));
     let (count, first): (u32, u32) = (count.parse().expect("a number"), first.parse().expect("a number"));
-    let (mut local, mut known, mut trapped) = (0, 0, 0);
+    let (mut local, mut known, mut early, mut trapped) = (0, 0, 0, 0);
     for seed in first..first + count {
         let text = module(&mut Random(seed.wrapping_mul(0x9e37_79b9) | 1));
         let program = program(&text);
@@ -205,11 +237,13 @@ fn random_functions_return_the_same() {
         let code = compiled(&program, "f");
         local += u32::from(code.contains(".b8 frame["));
         known += u32::from(code.contains(", %frame_less_low, "));
+        early += u32::from(loads_early(&code));
     }
     assert!(local > count / 2, "{local} of {count} have their frame in local memory");
     assert!(
         known > count / 20,
         "{known} of {count} have loops of which accesses are known to lie in the frame"
     );
+    assert!(early > count / 50, "{early} of {count} have loops that load early");
     assert!(trapped > count / 50, "{trapped} of {count} trap");
 }

@@ -55,6 +55,19 @@ fn run_with(before: &str, body: &str, args: &[u64]) -> Result<u64, Error> {
     Ok(unsafe { (&raw const result).read_volatile() })
 }
 
+#[test]
+fn addresses_in_local_memory_may_have_32_bits() {
+    let body = ".local .align 8 .b8 a[16];
+        mov.u64 %a1, a; cvt.u32.u64 %r0, %a1;
+        st.local.b64 [%r0+8], %a0;
+        add.u32 %r0, %r0, 12; ld.local.b32 %r1, [%r0+-4]; ld.local.b32 %r2, [%r0];
+        mov.b64 %x0, {%r1, %r2};";
+    let value = 0x0123_4567_89ab_cdef;
+    assert_eq!(run(body, &[value]).expect("it runs"), value);
+    let global = "cvt.u32.u64 %r0, %to; st.global.b32 [%r0], %r0;";
+    assert!(run(global, &[]).is_err());
+}
+
 /// Numbers at which operations turn.
 const NUMBERS: [u64; 12] = [
     0,

@@ -10,9 +10,9 @@
 //! - [`dominance`]: which blocks every way leads through;
 //! - [`live`]: backward data-flow: which units are read later;
 //! - [`stack_frame`]: which functions keep their frame of the shadow stack in local memory; [`frame_ranges`]: which accesses of
-//!   loops lie in it;
+//!   loops lie in it; [`linear`]: of which units addresses are sums;
 //! - [`regions`]: where a large function is divided;
-//! - [`or_reassociate`]: additions and ors of values whose bits cannot overlap, put into a better order.
+//! - [`idioms`]: what several instructions of WebAssembly do and one of the GPU.
 
 mod atomics;
 pub mod cfg;
@@ -21,8 +21,9 @@ mod cycles;
 pub mod dominance;
 pub mod flow;
 pub mod frame_ranges;
+pub mod idioms;
 pub mod interprocedural;
+pub mod linear;
 pub mod live;
-pub mod or_reassociate;
 pub mod regions;
 pub mod stack_frame;

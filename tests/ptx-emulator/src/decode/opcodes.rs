@@ -384,6 +384,7 @@ impl<'t> Decoder<'_, 't> {
     }
 
     fn access(&mut self, load: bool, modifiers: &mut Modifiers, first: &Operand, second: &Operand) -> Result<()> {
+        let local = modifiers.take("local");
         modifiers.drop(&SPACES);
         let strong = modifiers.drop(&STRONG);
         let parts = match (modifiers.take("v2"), modifiers.take("v4")) {
@@ -393,8 +394,14 @@ impl<'t> Decoder<'_, 't> {
         };
         let ty = self.ty(modifiers)?;
         let (memory, value) = if load { (second, first) } else { (first, second) };
-        let Operand::Memory(base, offset) = memory else {
-            return self.fail("an address is expected");
+        let (base, offset) = match memory {
+            Operand::Memory(base, offset) => (*base, *offset),
+            Operand::ShortMemory(base, offset) if local => {
+                let whole = self.scratch();
+                self.push(Op::OnStack(whole, *base));
+                (Src::register(whole), *offset)
+            }
+            _ => return self.fail("an address is expected"),
         };
         let values = match value {
             Operand::Several(values) => &values[..],
@@ -416,7 +423,7 @@ impl<'t> Decoder<'_, 't> {
                     align,
                     strong,
                     to: register.index,
-                    base: *base,
+                    base,
                     offset,
                 }
             } else {
@@ -425,7 +432,7 @@ impl<'t> Decoder<'_, 't> {
                     align,
                     strong,
                     value: self.source(value)?,
-                    base: *base,
+                    base,
                     offset,
                 }
             });

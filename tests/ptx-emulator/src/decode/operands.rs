@@ -14,6 +14,8 @@ pub enum Operand<'t> {
     Value(Src),
     /// An address and what is added.
     Memory(Src, i32),
+    /// The same of an address with 32 bits.
+    ShortMemory(Src, i32),
     /// Several in braces.
     Several(Vec<Operand<'t>>),
     /// Two registers with a bar between them.
@@ -126,9 +128,9 @@ impl<'t> Decoder<'_, 't> {
 
     /// An address: a base, and what is added.
     fn memory(&mut self, tokens: &[Token<'t>]) -> Result<Operand<'t>> {
-        let base = match self.simple(tokens[0].text) {
-            Operand::Register(register) => Src::register(register.index),
-            Operand::Value(src) => src,
+        let (base, short) = match self.simple(tokens[0].text) {
+            Operand::Register(register) => (Src::register(register.index), register.ty.bytes() == 4),
+            Operand::Value(src) => (src, false),
             _ => return self.fail(format!("nothing is named {}", tokens[0].text)),
         };
         let texts: Vec<&str> = tokens[1..].iter().map(|token| token.text).collect();
@@ -139,6 +141,7 @@ impl<'t> Decoder<'_, 't> {
             _ => None,
         };
         match offset {
+            Some(offset) if short => Ok(Operand::ShortMemory(base, offset)),
             Some(offset) => Ok(Operand::Memory(base, offset)),
             None => self.fail("an address that cannot be read"),
         }

@@ -5,15 +5,19 @@
 //! found. An access of which all addresses lie in the frame needs no look whether it does, as long as local memory holds the
 //! frame (see [`stack_frame`](super::stack_frame)).
 //!
+//! Loads whose addresses no store of the loop has can be made before it: see [`EarlyLoad`].
+//!
 //! A number stands for all that are equal to it modulo 2^32. So sums and products of limits are right where those of values
 //! wrap. An access does not wrap where its offset is added: of one with a large offset nothing is known.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops;
 
 use gpu_run_bytecode::{Class, Mem, Op, Operand};
 
 use crate::ptx::analysis::cfg::{Cfg, Node};
 use crate::ptx::analysis::flow::{Flow, TransferFn};
+use crate::ptx::analysis::linear::{Linear, Sums, Term, sum};
 use crate::ptx::analysis::live::writes;
 use crate::ptx::analysis::stack_frame::{Effect, NEAR, StackFrame, Values, effect};
 
@@ -43,29 +47,31 @@ impl Range {
             .filter(|range| (low..MOST).contains(&range.high))
     }
 
+    fn join(self, other: Range) -> Known {
+        let same = self.stack == other.stack;
+        Range::new(self.stack, self.low.min(other.low), self.high.max(other.high)).filter(|_| same)
+    }
+}
+
+impl Term for Range {
     fn number(value: i64) -> Known {
         Range::new(false, value, value)
     }
 
-    fn plus(self, other: Range) -> Known {
+    fn plus(&self, other: &Range) -> Known {
         let both = self.stack && other.stack;
         Range::new(self.stack || other.stack, self.low + other.low, self.high + other.high).filter(|_| !both)
     }
 
-    fn minus(self, other: Range) -> Known {
+    fn minus(&self, other: &Range) -> Known {
         // The stack pointer less itself is nothing. Less it alone it is not known.
         let known = self.stack || !other.stack;
         Range::new(self.stack != other.stack, self.low - other.high, self.high - other.low).filter(|_| known)
     }
 
-    fn times(self, factor: i64) -> Known {
+    fn times(&self, factor: i64) -> Known {
         let ends = [self.low * factor, self.high * factor];
         Range::new(false, ends[0].min(ends[1]), ends[0].max(ends[1])).filter(|_| !self.stack)
-    }
-
-    fn join(self, other: Range) -> Known {
-        let same = self.stack == other.stack;
-        Range::new(self.stack, self.low.min(other.low), self.high.max(other.high)).filter(|_| same)
     }
 }
 
@@ -77,6 +83,27 @@ pub struct CountedLoop<'a> {
     pub head: usize,
     /// Passes.
     pub passes: u64,
+}
+
+/// What is known of a loop's accesses.
+#[derive(Default)]
+pub struct InFrame {
+    /// Those that lie in the frame, by their words. If there are some, all of the loop are aligned: none ends that local memory
+    /// holds the frame.
+    pub accesses: BTreeSet<u32>,
+    /// Some of them that can be made early.
+    pub early: Vec<EarlyLoad>,
+}
+
+/// A load from the frame in a loop of one block, whose stores all lie elsewhere in the frame. Those of several passes can be made
+/// before any of these stores. So lanes wait once for all: ptxas does not find that out.
+pub struct EarlyLoad {
+    /// Its word.
+    pub pc: u32,
+    /// Its address in a pass, without its offset.
+    pub address: Linear,
+    /// By how much it changes from pass to pass.
+    pub stride: i32,
 }
 
 /// What is known of a function.
@@ -94,18 +121,54 @@ pub struct Finder<'a> {
 }
 
 impl Finder<'_> {
-    /// The accesses of an innermost loop that lie in the frame, by their words. They are empty too if the loop has an access
+    /// The accesses of an innermost loop that lie in the frame. There are none if the loop has an access
     /// whose alignment is not known: it might end that local memory holds the frame.
-    pub fn accesses(&self, counted: &CountedLoop) -> BTreeSet<u32> {
+    pub fn accesses(&self, counted: &CountedLoop) -> InFrame {
         let mut nodes = counted.blocks.iter().flat_map(|block| self.cfg.block_nodes(*block));
-        match nodes.any(|node| matches!(effect(node), Effect::Access(_))) {
+        let found = match nodes.any(|node| matches!(effect(node), Effect::Access(_))) {
             true => self.find(counted).unwrap_or_default(),
-            false => BTreeSet::new(),
+            false => BTreeMap::new(),
+        };
+        InFrame {
+            early: self.early(counted, &found).unwrap_or_default(),
+            accesses: found.into_keys().collect(),
         }
     }
 
-    fn find(&self, counted: &CountedLoop) -> Option<BTreeSet<u32>> {
-        let mut found = BTreeSet::new();
+    /// The loads that can be made early, where these accesses lie in the frame.
+    fn early(&self, counted: &CountedLoop, found: &BTreeMap<u32, ops::Range<i64>>) -> Option<Vec<EarlyLoad>> {
+        let &[block] = counted.blocks else { return None };
+        let nodes = self.cfg.block_nodes(block);
+        let mut stores = Vec::new();
+        for node in nodes {
+            match (effect(node), node.inst.op.info().class) {
+                (Effect::Other, _) => return None,
+                (Effect::Access(_), Class::Store(_)) => stores.push(found.get(&node.pc)?),
+                _ => {}
+            }
+        }
+        let units = self.flow.at[block].len() as i64;
+        let (mut sums, mut loads) = (Sums::default(), Vec::new());
+        for node in nodes {
+            if let (Class::Load(_), Some(at)) = (node.inst.op.info().class, found.get(&node.pc)) {
+                let alone = stores
+                    .iter()
+                    .all(|store| store.end <= at.start || at.end <= store.start);
+                let address = sums.of(node.inst.args[1]).filter(|_| alone && !stores.is_empty());
+                loads.extend(address.map(|address| (node.pc, address)));
+            }
+            sums.apply(node, units);
+        }
+        let early = loads.into_iter().filter_map(|(pc, address)| {
+            let stride = address.change(|unit| sums.step(unit))? as i32;
+            Some(EarlyLoad { pc, address, stride })
+        });
+        Some(early.collect())
+    }
+
+    /// Between which bytes of the frame accesses lie, by their words.
+    fn find(&self, counted: &CountedLoop) -> Option<BTreeMap<u32, ops::Range<i64>>> {
+        let mut found = BTreeMap::new();
         let mut at: BTreeMap<usize, State> = BTreeMap::from([(counted.head, self.at_head(counted))]);
         for block in self.cfg.order.iter().filter(|block| counted.blocks.contains(block)) {
             // Blocks come after those that lead to them, but for the head.
@@ -118,13 +181,13 @@ impl Finder<'_> {
                     if 1 << fact.align_with(offset.into()).min(3) < width {
                         return None;
                     }
-                    let inside = |range: &&Range| {
-                        let begin = i64::from(self.frame.below) + i64::from(offset);
-                        let end = begin + i64::from(width);
-                        range.stack && range.low + begin >= 0 && range.high + end <= i64::from(self.frame.bytes)
-                    };
                     let address = state.get(&i64::from(unit)).filter(|_| u64::from(offset) <= NEAR);
-                    found.extend(address.filter(inside).map(|_| node.pc));
+                    let bytes = address.filter(|range| range.stack).map(|range| {
+                        let begin = i64::from(self.frame.below) + i64::from(offset);
+                        range.low + begin..range.high + begin + i64::from(width)
+                    });
+                    let inside = |bytes: &ops::Range<i64>| bytes.start >= 0 && bytes.end <= i64::from(self.frame.bytes);
+                    found.extend(bytes.filter(inside).map(|bytes| (node.pc, bytes)));
                 }
                 apply(node, &mut state);
                 self.transfer.apply(node, &mut facts);
@@ -161,7 +224,7 @@ impl Finder<'_> {
             let in_all = |step: i64| step.checked_mul(counted.passes.checked_sub(1)? as i64);
             let known = steps.and_then(|(down, up)| {
                 let range = Range::new(false, in_all(down)?, in_all(up)?)?;
-                before.get(&unit)?.plus(range)
+                before.get(&unit)?.plus(&range)
             });
             state.extend(known.map(|range| (unit, range)));
         }
@@ -238,23 +301,10 @@ fn apply(node: &Node, state: &mut State) {
 fn result(node: &Node, state: &State) -> Known {
     use Op::*;
     let args = node.inst.args;
-    let unit = |i: usize| state.get(&args[i]).copied();
+    let unit = |unit: i64| state.get(&unit).copied();
     let imm = |i: usize| i64::from(args[i] as i32);
-    let shifted = |i: usize, by: i64| unit(i)?.times(1 << (by & 31));
     match node.inst.op {
-        Const32 => Range::number(imm(1)),
-        Copy32 => unit(1),
-        Select32 => unit(1)?.join(unit(2)?),
-        I32Add => unit(1)?.plus(unit(2)?),
-        I32AddImm | BrI32AddNe | BrI32AddNeImm | BrI32AddLtS | BrI32AddLtU => unit(1)?.plus(Range::number(imm(2))?),
-        I32Sub => unit(1)?.minus(unit(2)?),
-        I32MulImm => unit(1)?.times(imm(2)),
-        I32ShlImm => shifted(1, args[2]),
-        I32Shl1Add => shifted(1, 1)?.plus(unit(2)?),
-        I32Shl2Add => shifted(1, 2)?.plus(unit(2)?),
-        I32Shl3Add => shifted(1, 3)?.plus(unit(2)?),
-        I32Shl4Add => shifted(1, 4)?.plus(unit(2)?),
-        I32AddAdd => unit(1)?.plus(unit(2)?)?.plus(unit(3)?),
+        Select32 => unit(args[1])?.join(unit(args[2])?),
         // Of any value.
         I32AndImm if imm(2) >= 0 => Range::new(false, 0, imm(2)),
         I32ShrUAnd if imm(3) >= 0 => Range::new(false, 0, imm(3)),
@@ -262,7 +312,7 @@ fn result(node: &Node, state: &State) -> Known {
         _ => match (node.inst.op.info().class, node.inst.op.info().operands) {
             (Class::Load(Mem::u8), [Operand::Def(ty), ..]) if ty.units() == 1 => Range::new(false, 0, 0xff),
             (Class::Load(Mem::u16), [Operand::Def(ty), ..]) if ty.units() == 1 => Range::new(false, 0, 0xffff),
-            _ => None,
+            _ => sum(node, unit),
         },
     }
 }
@@ -275,12 +325,12 @@ mod tests {
     fn ranges_are_those_of_all_values() {
         let range = |stack, low, high| Range::new(stack, low, high).expect("a range");
         let (frame, index) = (range(true, -304, -304), range(false, 0, 47));
-        assert_eq!(frame.plus(index), Range::new(true, -304, -257));
-        assert_eq!(index.plus(frame), Range::new(true, -304, -257));
-        assert_eq!(frame.plus(frame), None);
-        assert_eq!(frame.minus(index), Range::new(true, -351, -304));
-        assert_eq!(index.minus(frame), None);
-        assert_eq!(range(true, -8, -4).minus(frame), Range::new(false, 296, 300));
+        assert_eq!(frame.plus(&index), Range::new(true, -304, -257));
+        assert_eq!(index.plus(&frame), Range::new(true, -304, -257));
+        assert_eq!(frame.plus(&frame), None);
+        assert_eq!(frame.minus(&index), Range::new(true, -351, -304));
+        assert_eq!(index.minus(&frame), None);
+        assert_eq!(range(true, -8, -4).minus(&frame), Range::new(false, 296, 300));
         assert_eq!(index.times(-4), Range::new(false, -188, 0));
         assert_eq!(frame.times(2), None);
         assert_eq!(frame.join(range(true, -8, -4)), Range::new(true, -304, -4));

@@ -10,13 +10,17 @@
 //! `%frame_low` is the frame's first address in memory, `%frame_size` its bytes. An address in it plus `%frame_less_low` is that
 //! in local memory. The size is 0 where local memory holds no
 //! frame: the stack pointer was no address to begin with, or an access was neither inside nor outside.
+//!
+//! Addresses in local memory have 32 bits. Where one is another plus a constant, ptxas then adds that in the access itself, and
+//! knows that the two are not the same.
 
 use std::mem::offset_of;
 
-use gpu_run_bytecode::Mem;
+use gpu_run_bytecode::{Class, Mem, Operand};
 
 use crate::layout::Context;
 use crate::ptx::analysis::cfg::{Node, ends_path};
+use crate::ptx::analysis::linear::Linear;
 use crate::ptx::analysis::stack_frame::{Effect, GRANULE, NEAR, PIECE, StackFrame, effect};
 use crate::ptx::emit::function::Compiler;
 use crate::ptx::emit::memory::{Place, load_type};
@@ -51,7 +55,7 @@ impl Compiler<'_> {
     pub fn declare_frame(&self, out: &mut String) {
         if self.facts.frame.bytes > 0 {
             *out += &format!(
-                "\t.local .align {GRANULE} .b8 frame[{}];\n\t.reg .b64 %frame, %frame_at, %frame_less_low;\n\t.reg .b32 %frame_low, %frame_size;\n",
+                "\t.local .align {GRANULE} .b8 frame[{}];\n\t.reg .b64 %frame_at;\n\t.reg .b32 %frame_less_low, %frame, %frame_low, %frame_size;\n",
                 self.facts.frame.bytes
             );
         }
@@ -69,7 +73,9 @@ impl Compiler<'_> {
         let at = self.global_address(i64::from(global));
         let (top, low, last, limit) = (self.w.word(), self.w.word(), self.w.word(), self.w.word());
         let holds: Vec<String> = (0..4).map(|_| self.w.predicate()).collect();
-        ptx!(self, "mov.u64 %frame, frame;");
+        let whole = self.w.pair();
+        ptx!(self, "mov.u64 {whole}, frame;");
+        ptx!(self, "cvt.u32.u64 %frame, {whole};");
         ptx!(self, "ld.global.b32 {top}, [{at}];");
         ptx!(self, "sub.u32 %frame_low, {top}, {below};");
         // A multiple of the granule,
@@ -88,19 +94,15 @@ impl Compiler<'_> {
         ptx!(self, "setp.ge.and.u32 {}, %frame_low, {limit}, {};", holds[3], holds[2]);
         ptx!(self, "selp.b32 %frame_size, {bytes}, 0, {};", holds[3]);
         ptx!(self, "cvt.u64.u32 %frame_at, %frame_low;");
-        ptx!(self, "sub.s64 %frame_less_low, %frame, %frame_at;");
+        ptx!(self, "sub.u32 %frame_less_low, %frame, %frame_low;");
         ptx!(self, "add.s64 %frame_at, %base, %frame_at;");
         self.frame_from_memory();
     }
 
-    fn copy_frame(&mut self, from: &str, source: &str, to: &str, target: &str) {
-        let (i, wide, read, write, p) = (
-            self.w.word(),
-            self.w.pair(),
-            self.w.pair(),
-            self.w.pair(),
-            self.w.predicate(),
-        );
+    /// Copies the frame from local memory to memory, or back.
+    fn copy_frame(&mut self, to_memory: bool) {
+        let (i, wide, p) = (self.w.word(), self.w.pair(), self.w.predicate());
+        let (local, memory) = (self.w.word(), self.w.pair());
         let (first, second) = (self.w.pair(), self.w.pair());
         let (next, done) = (self.w.new_label("COPY"), self.w.new_label("COPIED"));
         ptx!(self, "mov.b32 {i}, 0;");
@@ -108,12 +110,16 @@ impl Compiler<'_> {
         ptx!(self, "setp.ge.u32 {p}, {i}, %frame_size;");
         ptx!(self, "@{p} bra {done};");
         ptx!(self, "cvt.u64.u32 {wide}, {i};");
-        ptx!(self, "add.s64 {read}, {source}, {wide};");
-        ptx!(self, "add.s64 {write}, {target}, {wide};");
-        ptx!(self, "ld.{from}.b64 {first}, [{read}];");
-        ptx!(self, "ld.{from}.b64 {second}, [{read}+{PIECE}];");
-        ptx!(self, "st.{to}.b64 [{write}], {first};");
-        ptx!(self, "st.{to}.b64 [{write}+{PIECE}], {second};");
+        ptx!(self, "add.u32 {local}, %frame, {i};");
+        ptx!(self, "add.s64 {memory}, %frame_at, {wide};");
+        let (from, to) = match to_memory {
+            true => (("local", local), ("global", memory)),
+            false => (("global", memory), ("local", local)),
+        };
+        ptx!(self, "ld.{}.b64 {first}, [{}];", from.0, from.1);
+        ptx!(self, "ld.{}.b64 {second}, [{}+{PIECE}];", from.0, from.1);
+        ptx!(self, "st.{}.b64 [{}], {first};", to.0, to.1);
+        ptx!(self, "st.{}.b64 [{}+{PIECE}], {second};", to.0, to.1);
         ptx!(self, "add.u32 {i}, {i}, {GRANULE};");
         ptx!(self, "bra {next};");
         self.w.label(&done);
@@ -122,14 +128,14 @@ impl Compiler<'_> {
     /// Copies the frame to memory, if the function has one in local memory.
     pub fn frame_to_memory(&mut self) {
         if self.facts.frame.bytes > 0 {
-            self.copy_frame("local", "%frame", "global", "%frame_at");
+            self.copy_frame(true);
         }
     }
 
     /// Copies it back.
     pub fn frame_from_memory(&mut self) {
         if self.facts.frame.bytes > 0 {
-            self.copy_frame("global", "%frame_at", "local", "%frame");
+            self.copy_frame(false);
         }
     }
 
@@ -163,9 +169,8 @@ impl Compiler<'_> {
         let part = if known == 1 { width } else { known.min(width) };
         let value = self.canonical_operand(index, 1);
         if in_frame == Some(true) {
-            let (wide, address) = (self.w.pair(), self.w.pair());
-            ptx!(self, "cvt.u64.u32 {wide}, {value};");
-            ptx!(self, "add.s64 {address}, %frame_less_low, {wide};");
+            let address = self.w.word();
+            ptx!(self, "add.u32 {address}, %frame_less_low, {value};");
             return Some(FrameAccess {
                 address: format!("{address}+{offset}"),
                 part: width,
@@ -206,10 +211,9 @@ impl Compiler<'_> {
             ptx!(self, "bra {back};");
             self.w.set_aside(before);
         }
-        let (wide, address) = (self.w.pair(), self.w.pair());
+        let address = self.w.word();
         ptx!(self, "setp.lt.u32 {inside}, {at}, %frame_size;");
-        ptx!(self, "cvt.u64.u32 {wide}, {at};");
-        ptx!(self, "add.s64 {address}, %frame, {wide};");
+        ptx!(self, "add.u32 {address}, %frame, {at};");
         let (done, outside) = (self.w.new_label("ACCESSED"), self.w.new_label("MEMORY"));
         ptx!(self, "@!{inside} bra {outside};");
         Some(FrameAccess {
@@ -265,6 +269,38 @@ impl Compiler<'_> {
             }
         }
         self.leave_frame(ways)
+    }
+
+    /// The address in local memory of one that lies in the frame, in a register.
+    pub fn frame_address(&mut self, address: &Linear) -> String {
+        let at = self.w.word();
+        ptx!(self, "add.u32 {at}, %frame_less_low, {};", address.constant);
+        for (unit, factor) in &address.factors {
+            let value = self.canonical_operand(*unit, 1);
+            match factor {
+                1 => ptx!(self, "add.u32 {at}, {at}, {value};"),
+                _ => ptx!(self, "mad.lo.u32 {at}, {value}, {factor}, {at};"),
+            }
+        }
+        at
+    }
+
+    /// What a load of an aligned value finds in the frame `distance` bytes after an address in local memory.
+    pub fn load_of_pass(&mut self, node: &Node, address: &str, distance: i32) -> String {
+        let (Class::Load(mem), [Operand::Def(ty), ..]) = (node.inst.op.info().class, node.inst.op.info().operands)
+        else {
+            unreachable!("it is a load");
+        };
+        let value = if ty.units() == 2 { self.w.pair() } else { self.w.word() };
+        let at = self.w.word();
+        ptx!(self, "add.u32 {at}, {address}, {distance};");
+        ptx!(
+            self,
+            "ld.local.{} {value}, [{at}+{}];",
+            load_type(mem, ty.units()),
+            node.inst.args[2]
+        );
+        value
     }
 
     /// Stores a value to the frame, if the address lies there.

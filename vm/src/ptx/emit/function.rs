@@ -9,8 +9,8 @@ use gpu_run_bytecode::{FuncType, Function, Op, TrapKind, disassemble_instruction
 use crate::layout::{Context, Launch};
 use crate::ptx::analysis::cfg::{Cfg, Node};
 use crate::ptx::analysis::flow::{Fact, Flow, Kind, Nan, State, TransferFn};
+use crate::ptx::analysis::idioms::{self, Idiom};
 use crate::ptx::analysis::interprocedural::{Analysis, Facts, frame_units, grows};
-use crate::ptx::analysis::or_reassociate::{self, Part};
 use crate::ptx::analysis::regions::Regions;
 use crate::ptx::emit::atomics::Order;
 use crate::ptx::emit::calls::{self, cold::Exits};
@@ -99,9 +99,11 @@ pub struct Compiler<'a> {
     pub copy: usize,
     /// Whether the block that is written was left by a jump of its last instruction.
     pub left: bool,
-    /// The sums that are written in another way in this block, and what they have kept.
-    pub parts: BTreeMap<u32, Part>,
+    /// The instructions that are written in another way in this block, and what sums have kept.
+    pub idioms: BTreeMap<u32, Idiom>,
     pub kept: BTreeMap<u32, (String, String)>,
+    /// The registers of what was loaded early, by the load's word and the copy of the loop.
+    pub early: BTreeMap<(u32, usize), String>,
     /// What the next atomic access of the block has to order.
     pub order: Order,
     trap_used: bool,
@@ -293,8 +295,9 @@ impl<'a> Compiler<'a> {
             block: 0,
             copy: 0,
             left: false,
-            parts: BTreeMap::new(),
+            idioms: BTreeMap::new(),
             kept: BTreeMap::new(),
+            early: BTreeMap::new(),
             order: Order::default(),
             trap_used: false,
             stop_used: false,
@@ -344,6 +347,7 @@ impl<'a> Compiler<'a> {
             self.state = self.flow.at[*block].clone();
             self.left = false;
             self.order = Order::default();
+            self.load_early(*block);
             let nodes = match self.schedule.blocks.get(block) {
                 Some(nodes) => {
                     self.state.resize(self.registers as usize, Fact::default());
@@ -351,7 +355,7 @@ impl<'a> Compiler<'a> {
                 }
                 None => self.cfg.block_nodes(*block).to_vec(),
             };
-            self.parts = or_reassociate::find(&nodes);
+            self.idioms = idioms::find(&nodes);
             for (i, node) in nodes.iter().enumerate() {
                 self.comment(node);
                 if let Some(directive) = self.analysis.lines.as_ref().and_then(|lines| lines.at(node.pc)) {

@@ -13,7 +13,7 @@ use gpu_run_bytecode::{Class, Op, Operand, Ty, wasi};
 use crate::layout::{Context, END_EXIT, END_PANIC, Launch};
 use crate::ptx::analysis::cfg::{Node, is_call};
 use crate::ptx::analysis::flow::{Kind, Nan, hides_nan, is_arithmetic, passes_nan};
-use crate::ptx::analysis::or_reassociate::Part;
+use crate::ptx::analysis::idioms::{Idiom, Part};
 use crate::ptx::emit::atomics::{AtomicAccess, Order};
 use crate::ptx::emit::function::{Compiler, Role};
 use crate::ptx::emit::handwritten::HandwrittenOp;
@@ -306,10 +306,15 @@ impl Compiler<'_> {
             Op::Copy64 => return ptx!(self, "mov.b64 {}, {};", result[0], args[0]),
             _ => {}
         }
-        if let Some(part) = self.parts.get(&node.pc).copied()
-            && self.sum(node.pc, part, &args, &result[0])
-        {
-            return;
+        match self.idioms.get(&node.pc).copied() {
+            Some(Idiom::Extreme { larger, signed }) => {
+                let [one, other] = [1, 2].map(|i| self.canonical_operand(node.inst.args[i], 1));
+                let which = if larger { "max" } else { "min" };
+                let sign = if signed { "s" } else { "u" };
+                return ptx!(self, "{which}.{sign}32 {}, {one}, {other};", result[0]);
+            }
+            Some(Idiom::Sum(part)) if self.sum(node.pc, part, &args, &result[0]) => return,
+            _ => {}
         }
         let lazy = is_arithmetic(op) && !self.transfer.eager.contains(&(node.inst.args[0] as u32));
         let lazy = match lazy {

@@ -14,7 +14,8 @@ use gpu_run_bytecode::{Class, Op, Operand};
 
 use crate::ptx::analysis::cfg::{Node, may_throw};
 use crate::ptx::analysis::flow::Nan;
-use crate::ptx::analysis::frame_ranges::{CountedLoop, Finder};
+use crate::ptx::analysis::frame_ranges::{CountedLoop, Finder, InFrame};
+use crate::ptx::analysis::linear::Linear;
 use crate::ptx::analysis::live::writes;
 use crate::ptx::analysis::stack_frame::Values;
 use crate::ptx::emit::calls;
@@ -31,6 +32,8 @@ const ACCESS_SIZE: usize = 4;
 pub const MOST_COPIES: usize = 16;
 /// Passes of a loop that does not look at the stop flag itself, but leaves that to what is around it.
 const BRIEF: u64 = 4096;
+/// Values that are loaded early at most: each needs a register, or two.
+const MOST_EARLY: usize = 32;
 /// Words of bytecode up to which a program's loops get as many copies as that makes. In a larger one they would
 /// be a quarter of the code, most of which seldom runs.
 const SMALL_PROGRAM: usize = 10_000;
@@ -45,9 +48,9 @@ pub struct Loop {
     pub copies: usize,
     /// How it counts its passes.
     pub counted: Option<Counted>,
-    /// Accesses that lie in the function's frame, by their words, in all copies but number 0: those run as long as local memory
-    /// holds the frame only. If there are some, no access of the loop ends that.
-    in_frame: BTreeSet<u32>,
+    /// What is known of accesses of the function's frame, in all copies but number 0: those run as long as local memory holds the
+    /// frame only.
+    in_frame: InFrame,
 }
 
 /// How a loop counts its passes.
@@ -173,13 +176,18 @@ fn copies_of(counted: &mut Counted, most: usize) -> usize {
     if most < 2 {
         return 1;
     }
-    // A power of two, so that a mask shows odd passes.
-    let usual = 1 << (most * 5 / 4).min(MOST_COPIES).ilog2();
-    if let Some(passes) = &counted.passes {
-        let divides = |copies: &usize| passes.iter().all(|passes| passes % *copies as u64 == 0);
-        if let Some(even) = (most.div_ceil(2).max(2)..=most.max(usual)).rev().find(divides) {
-            return even;
-        }
+    let passes = counted.passes.as_deref().unwrap_or_default();
+    let most_passes = passes.iter().max().map_or(usize::MAX, |passes| *passes as usize);
+    if most_passes < 2 {
+        return 1;
+    }
+    // A power of two, so that a mask shows odd passes. More than there are passes would never run.
+    let usual = 1 << (most * 5 / 4).min(MOST_COPIES).min(most_passes).ilog2();
+    let divides = |copies: &usize| passes.iter().all(|passes| passes % *copies as u64 == 0);
+    let least = most.div_ceil(2).min(most_passes).max(2);
+    let even = (least..=most.max(usual)).rev().find(divides);
+    if let Some(even) = even.filter(|_| counted.passes.is_some()) {
+        return even;
     }
     counted.passes = None;
     usual
@@ -202,7 +210,7 @@ impl Compiler<'_> {
                 ..
             } = &mut planned;
             let nodes = blocks.iter().flat_map(|block| self.cfg.block_nodes(*block));
-            let spared = in_frame.len() * (ACCESS_SIZE - 1);
+            let spared = in_frame.accesses.len() * (ACCESS_SIZE - 1);
             let size = (nodes.map(size).sum::<usize>() - spared).max(1);
             let copies = match counted {
                 Some(counted) => copies_of(counted, (most_counted / size).min(MOST_COPIES)),
@@ -326,7 +334,31 @@ impl Compiler<'_> {
     /// accesses of such a loop are aligned.
     pub fn known_in_frame(&self) -> Option<&BTreeSet<u32>> {
         let around = &self.loops[self.head_of.get(&self.block).filter(|_| self.copy > 0)?];
-        Some(&around.in_frame).filter(|accesses| !accesses.is_empty())
+        Some(&around.in_frame.accesses).filter(|accesses| !accesses.is_empty())
+    }
+
+    /// Where the first copy of a loop begins, makes the loads of all copies that can be made early. Each copy's are in
+    /// `early` then.
+    pub fn load_early(&mut self, block: usize) {
+        let Some(planned) = self.loops.get(&block).filter(|_| self.copy == 1) else {
+            return;
+        };
+        // Another order of the block may have other units.
+        if self.schedule.blocks.contains_key(&block) {
+            return;
+        }
+        let copies = planned.copies;
+        let loads = planned.in_frame.early.iter().take(MOST_EARLY / copies);
+        let loads: Vec<(u32, Linear, i32)> = loads.map(|load| (load.pc, load.address.clone(), load.stride)).collect();
+        for (pc, address, stride) in loads {
+            let nodes = self.cfg.block_nodes(block).to_vec();
+            let node = nodes.iter().find(|node| node.pc == pc);
+            let at = self.frame_address(&address);
+            for copy in 1..=copies {
+                let value = node.map(|node| self.load_of_pass(node, &at, stride.wrapping_mul(copy as i32 - 1)));
+                self.early.extend(value.map(|value| ((pc, copy), value)));
+            }
+        }
     }
 
     /// The values that a unit has where a loop is entered, if they are known.
@@ -360,7 +392,7 @@ impl Compiler<'_> {
             if planned.blocks[0] == block {
                 let copies: Vec<usize> = match planned.counted {
                     Some(Counted { passes: Some(_), .. }) => {
-                        let without_frame = (!planned.in_frame.is_empty()).then_some(0);
+                        let without_frame = (!planned.in_frame.accesses.is_empty()).then_some(0);
                         (1..=planned.copies).chain(without_frame).collect()
                     }
                     Some(_) => (0..=planned.copies).collect(),
@@ -391,7 +423,7 @@ impl Compiler<'_> {
         if let Some(passes @ 2..) = counted.brief(copies) {
             ptx!(self, "sub.u32 %budget, %budget, {passes};");
         }
-        let in_frame = !self.loops[&head].in_frame.is_empty();
+        let in_frame = !self.loops[&head].in_frame.accesses.is_empty();
         if first == 0 {
             let even = self.even(&counted, copies);
             if in_frame {
@@ -561,6 +593,9 @@ mod tests {
         assert_eq!(copies(None, 0), (1, false));
         assert_eq!(copies(Some(vec![512]), 0), (1, true));
         assert_eq!(copies(Some(vec![3]), 2), (2, false));
+        assert_eq!(copies(Some(vec![4]), 12), (4, true));
+        assert_eq!(copies(Some(vec![3, 5]), 12), (4, false));
+        assert_eq!(copies(Some(vec![1]), 12), (1, true));
         assert_eq!(copies(Some(vec![512]), 7), (8, true));
         assert_eq!(copies(Some(vec![9, 18]), 12), (9, true));
         assert_eq!(copies(Some(vec![9, 10]), 12), (8, false));

@@ -207,6 +207,9 @@ impl Compiler<'_> {
             Class::Load(mem) | Class::LoadFar(mem) => {
                 let prefix = if units == 2 { "%d" } else { "%r" };
                 let to = format!("{prefix}{}", args[0]);
+                if let Some(value) = self.early.get(&(node.pc, self.copy)) {
+                    return ptx!(self, "mov.b{} {to}, {value};", 32 * units);
+                }
                 let from = self.load_from_frame(node, address, offset, mem, units, &to);
                 if from != FromFrame::Always {
                     let place = self.place(node, address, memory, offset, u64::from(mem.size()));

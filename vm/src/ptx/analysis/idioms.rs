@@ -1,15 +1,31 @@
-//! Sums of values that have no bit in common.
+//! What WebAssembly needs several instructions for, and the GPU one. It is found within a block.
 //!
-//! LLVM's back end for WebAssembly writes `(e & f) | (g & ~e)` as a sum, because neither has a bit of the other. Then
-//! it sorts the sum's terms: `(x + (g & ~e)) + (e & f)`. The GPU computes any bitwise function of three words in one
-//! instruction. So the two terms are put together again: `x + ((g & ~e) | (e & f))`. Such sums are found within a
-//! block.
+//! - **Sums of values that have no bit in common.** LLVM's back end for WebAssembly writes `(e & f) | (g & ~e)` as a sum,
+//!   because neither has a bit of the other. Then it sorts the sum's terms: `(x + (g & ~e)) + (e & f)`. The GPU computes
+//!   any bitwise function of three words in one instruction. So the two terms are put together again:
+//!   `x + ((g & ~e) | (e & f))`.
+//! - **The smaller or larger of two integers.** WebAssembly compares them and selects one. ptxas adds to one of them in the
+//!   same instruction too.
 
 use std::collections::BTreeMap;
 
 use gpu_run_bytecode::{Op, Operand};
 
 use crate::ptx::analysis::cfg::Node;
+
+/// What an instruction does instead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Idiom {
+    /// The selection is the smaller or larger one of its operands 1 and 2.
+    Extreme {
+        /// Which.
+        larger: bool,
+        /// As signed numbers.
+        signed: bool,
+    },
+    /// The sum has a part in another one, or another one in it.
+    Sum(Part),
+}
 
 /// What a sum does besides or instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +56,12 @@ enum Made {
     And(usize, usize),
     /// By the instruction at a pc: the values of its operands 1, 2, …
     Sum(u32, Vec<usize>),
+    /// Whether one is less than another. Of two equal ones it may say either: a selection of one of them is the same.
+    Less {
+        signed: bool,
+        one: usize,
+        other: usize,
+    },
     Otherwise,
 }
 
@@ -48,6 +70,8 @@ struct Values {
     made: Vec<Made>,
     /// The value that each unit has.
     of: BTreeMap<i64, usize>,
+    /// The value of a constant.
+    constants: BTreeMap<u32, usize>,
 }
 
 impl Values {
@@ -63,6 +87,48 @@ impl Values {
         let value = self.add(Made::Otherwise);
         self.of.insert(unit, value);
         value
+    }
+
+    fn constant(&mut self, constant: i64) -> usize {
+        if let Some(value) = self.constants.get(&(constant as u32)) {
+            return *value;
+        }
+        let value = self.add(Made::Otherwise);
+        self.constants.insert(constant as u32, value);
+        value
+    }
+
+    /// How a comparison is made, if `op` is one of 32 bits for more or less.
+    fn comparison(&mut self, op: Op, args: &[i64]) -> Option<Made> {
+        use Op::*;
+        let one = self.of(args[1]);
+        let other = match op {
+            I32LtSImm | I32LtUImm | I32GtSImm | I32GtUImm => self.constant(args[2]),
+            I32LtS | I32LtU | I32LeS | I32LeU => self.of(args[2]),
+            _ => return None,
+        };
+        let signed = matches!(op, I32LtS | I32LeS | I32LtSImm | I32GtSImm);
+        Some(match op {
+            I32GtSImm | I32GtUImm => Made::Less {
+                signed,
+                one: other,
+                other: one,
+            },
+            _ => Made::Less { signed, one, other },
+        })
+    }
+
+    /// What is selected from two values by a comparison of them.
+    fn extreme(&self, selected: [usize; 2], condition: usize) -> Option<Idiom> {
+        let Made::Less { signed, one, other } = self.made[condition] else {
+            return None;
+        };
+        let larger = match selected {
+            _ if selected == [one, other] => false,
+            _ if selected == [other, one] => true,
+            _ => return None,
+        };
+        Some(Idiom::Extreme { larger, signed })
     }
 
     /// Whether one is the complement of the other.
@@ -96,33 +162,41 @@ impl Values {
     }
 }
 
-/// The sums of a block that have a part in this, by pc.
-pub fn find(nodes: &[Node]) -> BTreeMap<u32, Part> {
+/// The instructions of a block that have a part in this, by pc.
+pub fn find(nodes: &[Node]) -> BTreeMap<u32, Idiom> {
     let mut values = Values::default();
-    let mut parts = BTreeMap::new();
+    let mut idioms = BTreeMap::new();
     for node in nodes {
         let (op, args) = (node.inst.op, node.inst.args);
         let made = match op {
             Op::I32XorImm if args[2] == -1 => Made::Not(values.of(args[1])),
             Op::I32And => Made::And(values.of(args[1]), values.of(args[2])),
-            Op::Copy32 => {
-                let value = values.of(args[1]);
+            Op::Copy32 | Op::Const32 => {
+                let value = match op {
+                    Op::Copy32 => values.of(args[1]),
+                    _ => values.constant(args[1]),
+                };
                 values.of.insert(args[0], value);
                 continue;
+            }
+            Op::Select32 => {
+                let [one, other, condition] = [1, 2, 3].map(|i| values.of(args[i]));
+                idioms.extend(values.extreme([one, other], condition).map(|idiom| (node.pc, idiom)));
+                Made::Otherwise
             }
             Op::I32Add | Op::I32AddAdd => {
                 let count = op.info().operands.len();
                 let terms: Vec<usize> = args[1..count].iter().map(|unit| values.of(*unit)).collect();
                 if let Some((inner, kept, term, sum)) = values.find(&terms) {
                     // A sum can be a part of one only.
-                    if !parts.contains_key(&inner) {
-                        parts.insert(inner, Part::Inner { term: kept });
-                        parts.insert(node.pc, Part::Outer { inner, term, sum });
+                    if !idioms.contains_key(&inner) {
+                        idioms.insert(inner, Idiom::Sum(Part::Inner { term: kept }));
+                        idioms.insert(node.pc, Idiom::Sum(Part::Outer { inner, term, sum }));
                     }
                 }
                 Made::Sum(node.pc, terms)
             }
-            _ => Made::Otherwise,
+            _ => values.comparison(op, &args).unwrap_or(Made::Otherwise),
         };
         match op.info().operands.first() {
             Some(Operand::Def(ty)) => {
@@ -137,5 +211,5 @@ pub fn find(nodes: &[Node]) -> BTreeMap<u32, Part> {
             _ => values.of.clear(),
         }
     }
-    parts
+    idioms
 }

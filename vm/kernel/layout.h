@@ -347,7 +347,7 @@ struct Counts {
   u32 copies;
 };
 
-constexpr u32 BLOCK_LANES = 256;  // of a hardware block of compiled code, at most
+constexpr u32 BLOCK_LANES = 512;  // of a hardware block of compiled code, at most
 
 // Steps of compiled kernels: see steps.h. What is between these is a step in a pass.
 enum Step : u32 {

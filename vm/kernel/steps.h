@@ -23,7 +23,6 @@ namespace steps {
 
 struct WarpSteps {
   u32 position;
-  u32 shown;  // the same for the others, or ENDED
   u32 left;  // when it went on from its last step, in cycles
   u32 vain;  // grows when it waits in vain
   u32 waits;  // whether it waits in this pass
@@ -44,15 +43,29 @@ constexpr u32 PASSES = 256, FIRST_APART = 3, MEASURED = 6;
 
 [[clang::loader_uninitialized]] static __attribute__((address_space(3))) WarpSteps of_warps[MOST_WARPS];
 
+// The positions of all warps, or ENDED, as the others see them: together, since a warp that waits looks at all of them. Four
+// come by one load.
+using Four = u32 __attribute__((ext_vector_type(4)));
+[[clang::loader_uninitialized]] static __attribute__((address_space(3))) Four shown[MOST_WARPS / 4];
+
 using Shared = volatile __attribute__((address_space(3))) WarpSteps;
 
-GPU_RUN_INLINE Shared &of_warp() { return of_warps[lane_in_block() / 32]; }
+GPU_RUN_INLINE u32 warp_in_block() { return lane_in_block() / 32; }
+GPU_RUN_INLINE u32 warps_in_block() { return (lanes_in_block() + 31) / 32; }
 
-// A warp begins. Until its first step nobody waits for it: it may come to none.
+GPU_RUN_INLINE Shared &of_warp() { return of_warps[warp_in_block()]; }
+
+// Shows the others where a warp is.
+GPU_RUN_INLINE void show(u32 warp, u32 position) {
+  ((volatile __attribute__((address_space(3))) u32 *)shown)[warp] = position;
+}
+
+// A warp begins. Until its first step nobody waits for it: it may come to none. Nor for those that the block does not have.
 GPU_RUN_INLINE void begin() {
   Shared &own = of_warp();
   own.position = 0;
-  own.shown = ENDED;
+  show(warp_in_block(), ENDED);
+  for (u32 warp = warps_in_block(); warp < MOST_WARPS; warp++) show(warp, ENDED);
   const u32 now = cycles();
   own.left = now;
   own.began = now;
@@ -63,7 +76,7 @@ GPU_RUN_INLINE void begin() {
 }
 
 // A lane has no thread any more. The others of its warp go on without being waited for, until their next step.
-GPU_RUN_INLINE void end() { of_warp().shown = ENDED; }
+GPU_RUN_INLINE void end() { show(warp_in_block(), ENDED); }
 
 // The position of the next step.
 GPU_RUN_INLINE u32 next(u32 position, u32 step) {
@@ -72,29 +85,25 @@ GPU_RUN_INLINE u32 next(u32 position, u32 step) {
   return (position & ~0xffu) | step;
 }
 
-// Calls `what` with each warp of the block.
-template <typename T>
-GPU_RUN_INLINE void for_each_warp(T what) {
-  for (u32 i = 0; i < MOST_WARPS; i++) {
-    Shared &warp = of_warps[i];
-    if (i * 32 < lanes_in_block()) what(warp);
-  }
-}
-
 GPU_RUN_INLINE bool some_are_behind(u32 position) {
-  bool behind = false;
-  for_each_warp([&](const Shared &warp) { behind |= warp.shown < position; });
-  return behind;
+  u32 least = ENDED;
+  for (u32 i = 0; i < MOST_WARPS / 4; i++) {
+    const Four four = ((const volatile __attribute__((address_space(3))) Four *)shown)[i];
+    for (u32 j = 0; j < 4; j++) least = four[j] < least ? four[j] : least;
+  }
+  return least < position;
 }
 
 // Whether the passes that all warps have measured took less time with waiting.
 GPU_RUN_INLINE bool is_faster_together() {
   u32 together = 0, apart = 0;
-  for_each_warp([&](const Shared &warp) {
+#pragma clang loop unroll(disable)
+  for (u32 i = 0; i < warps_in_block(); i++) {
+    const Shared &warp = of_warps[i];
     // Of so many warps no sum is too large.
     together += warp.measured[true] / MOST_WARPS;
     apart += warp.measured[false] / MOST_WARPS;
-  });
+  }
   return together <= apart;
 }
 
@@ -115,7 +124,7 @@ GPU_RUN_INLINE void come(u32 step) {
   Shared &own = of_warp();
   const u32 position = next(own.position, step);
   own.position = position;
-  own.shown = position;
+  show(warp_in_block(), position);
   if (step == STEP_Pass) begin_pass(own, position >> 8 & 0xffff);
   const bool in_pass = step != STEP_Phase;
   if (in_pass && !own.waits) {

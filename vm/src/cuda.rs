@@ -38,7 +38,7 @@ use libloading::Library;
 use crate::compiled::CompiledDevice;
 use crate::device::Target;
 use crate::device::{Device, DeviceError, DeviceResult, Pinned, Plan};
-use crate::layout::{BLOCK_LANES, Ptr};
+use crate::layout::Ptr;
 use context::Context;
 
 /// The interpreter kernel; see `kernel/build-ptx.sh`.
@@ -84,6 +84,9 @@ pub struct Cuda {
     clock_rate: f64,
     running: bool,
 }
+
+/// Lanes in a block, where more of them in one bring nothing.
+const SMALL_BLOCK: u32 = 128;
 
 /// Threads that spawn others go different ways: so many warps of a multiprocessor get one of them each.
 const WARPS_FOR_THREADS: u32 = 8;
@@ -326,10 +329,10 @@ impl Cuda {
         Ok(())
     }
 
-    /// Lanes in a block: the smallest block that spreads the threads over all multiprocessors, up to half the largest one.
+    /// Lanes in a block: the smallest one that spreads the threads over all multiprocessors, up to [`SMALL_BLOCK`].
     fn block(&self, threads: u32) -> u32 {
         let per_multiprocessor = threads.div_ceil(self.multiprocessors());
-        per_multiprocessor.next_multiple_of(32).clamp(32, BLOCK_LANES / 2)
+        per_multiprocessor.next_multiple_of(32).clamp(32, SMALL_BLOCK)
     }
 
     fn multiprocessors(&self) -> u32 {

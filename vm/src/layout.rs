@@ -41,7 +41,7 @@ constants! { CONSTANTS:
     COUNT_PASSES: u32 = 4096;
     COUNT_POLLS: u32 = 2048;
     /// Lanes in a block of compiled code when threads fill the device.
-    BLOCK_LANES: u32 = 256;
+    BLOCK_LANES: u32 = 512;
 
     PAGE: u64 = 65536;
     /// Bytes of the smallest register segment; see `kernel/layout.h`.

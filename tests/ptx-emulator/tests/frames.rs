@@ -67,10 +67,13 @@ fn address(random: &mut Random, bytes: u32, depth: u32) -> String {
     }
 }
 
-/// A loop that loads from one part of a frame of `bytes` bytes what it stores to another one, which may overlap, and loads once
-/// more after that.
+/// A loop that loads from one part of a frame of `bytes` bytes and stores to another one, which may overlap. After that it loads
+/// once more.
 fn stream(random: &mut Random, bytes: u32, depth: u32) -> String {
-    let (passes, i) = (random.pick(&[2, 3, 4, 6, 8, 12]), format!("(local.get $i{depth})"));
+    let (passes, i) = (
+        random.pick(&[2, 3, 4, 5, 6, 8, 12, 13, 31]),
+        format!("(local.get $i{depth})"),
+    );
     // From the frame's begin or one of its words, most of them so that all passes lie inside.
     let at = |random: &mut Random| {
         let factor = random.pick(&[0, 1, 2, 4, 4, 8, -4]);

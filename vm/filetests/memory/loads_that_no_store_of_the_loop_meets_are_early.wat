@@ -1,5 +1,5 @@
 ;; test ptx --alone --local-frames
-;; A loop of four passes loads bytes from the frame and stores words behind them. The loads of all passes stand before the stores,
+;; A loop of four passes loads bytes from the frame and stores words after them. The loads of all passes stand before the stores,
 ;; so that lanes wait once.
 ;; has: mov.b32 %r6, %w
 

@@ -22,6 +22,9 @@ fn handle(module: Module) -> sys::CUmodule {
     module.0 as sys::CUmodule
 }
 
+/// Lanes in a warp.
+const WARP: usize = 32;
+
 /// Bytes of stack of a lane: no more than this, however much memory there is, and no less.
 const STACK: (u64, u64) = (8 << 10, 64 << 10);
 
@@ -161,21 +164,21 @@ impl CompiledDevice for Cuda {
 }
 
 impl Cuda {
-    /// Lanes in a block of compiled code. The warps of a block step together (`kernel/steps.h`), so it is the largest block,
-    /// if each multiprocessor gets one and has room for as many lanes in such blocks as in smaller ones.
+    /// Lanes in a block of compiled code. The warps of a block step together (`kernel/steps.h`), so it is the largest one of
+    /// those with which a multiprocessor has room for the most lanes, if each multiprocessor gets one.
     fn compiled_block(&self, entry: Entry, threads: u32) -> u32 {
-        let block = self.block(threads);
-        if threads < BLOCK_LANES * self.multiprocessors() {
-            return block;
-        }
+        let least = self.block(threads);
+        let most = (threads / self.multiprocessors()).min(BLOCK_LANES);
         // Where it fails, no block fits.
         _ = self.context.enter();
-        let resident = |block| block * Cuda::blocks_per_multiprocessor(entry.0 as sys::CUfunction, block, 0);
-        let lanes = resident(BLOCK_LANES);
-        if lanes == 0 || lanes < resident(block) {
-            return block;
-        }
-        BLOCK_LANES
+        let resident = |block: u32| block * Cuda::blocks_per_multiprocessor(entry.0 as sys::CUfunction, block, 0);
+        let larger = (least + WARP as u32..=most).step_by(WARP);
+        larger
+            .fold((least, resident(least)), |best, block| match resident(block) {
+                lanes if lanes >= best.1 => (block, lanes),
+                _ => best,
+            })
+            .0
     }
 }
 

@@ -10,9 +10,9 @@
 //! - [`dominance`]: which blocks every way leads through;
 //! - [`live`]: backward data-flow: which units are read later;
 //! - [`stack_frame`]: which functions keep their frame of the shadow stack in local memory; [`frame_ranges`]: which accesses of
-//!   loops lie in it; [`linear`]: of which units addresses are sums;
+//!   loops lie in it; [`linear`]: what sums of units addresses are;
 //! - [`regions`]: where a large function is divided;
-//! - [`idioms`]: what several instructions of WebAssembly do and one of the GPU.
+//! - [`idioms`]: what takes WebAssembly several instructions and the GPU one.
 
 mod atomics;
 pub mod cfg;

@@ -5,7 +5,7 @@
 //! found. An access of which all addresses lie in the frame needs no look whether it does, as long as local memory holds the
 //! frame (see [`stack_frame`](super::stack_frame)).
 //!
-//! Loads whose addresses no store of the loop has can be made before it: see [`EarlyLoad`].
+//! Loads whose addresses no store of the loop has can be made before the loop's stores: see [`EarlyLoad`].
 //!
 //! A number stands for all that are equal to it modulo 2^32. So sums and products of limits are right where those of values
 //! wrap. An access does not wrap where its offset is added: of one with a large offset nothing is known.
@@ -88,15 +88,15 @@ pub struct CountedLoop<'a> {
 /// What is known of a loop's accesses.
 #[derive(Default)]
 pub struct InFrame {
-    /// Those that lie in the frame, by their words. If there are some, all of the loop are aligned: none ends that local memory
-    /// holds the frame.
+    /// Those that lie in the frame, by their words. If there are some, all accesses of the loop are aligned. So after each of
+    /// them local memory still holds the frame.
     pub accesses: BTreeSet<u32>,
     /// Some of them that can be made early.
     pub early: Vec<EarlyLoad>,
 }
 
 /// A load from the frame in a loop of one block, whose stores all lie elsewhere in the frame. Those of several passes can be made
-/// before any of these stores. So lanes wait once for all: ptxas does not find that out.
+/// before any of these stores. So lanes wait once for all. ptxas does not prove that stores and loads do not meet.
 pub struct EarlyLoad {
     /// Its word.
     pub pc: u32,

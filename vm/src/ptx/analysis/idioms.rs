@@ -1,11 +1,11 @@
-//! What WebAssembly needs several instructions for, and the GPU one. It is found within a block.
+//! Computations for which WebAssembly needs several instructions and the GPU one. They are found within a block.
 //!
 //! - **Sums of values that have no bit in common.** LLVM's back end for WebAssembly writes `(e & f) | (g & ~e)` as a sum,
 //!   because neither has a bit of the other. Then it sorts the sum's terms: `(x + (g & ~e)) + (e & f)`. The GPU computes
 //!   any bitwise function of three words in one instruction. So the two terms are put together again:
 //!   `x + ((g & ~e) | (e & f))`.
-//! - **The smaller or larger of two integers.** WebAssembly compares them and selects one. ptxas adds to one of them in the
-//!   same instruction too.
+//! - **The smaller or larger of two integers.** WebAssembly compares them and selects one. The GPU has an instruction for
+//!   that, which can also add to one of the two before.
 
 use std::collections::BTreeMap;
 
@@ -98,7 +98,7 @@ impl Values {
         value
     }
 
-    /// How a comparison is made, if `op` is one of 32 bits for more or less.
+    /// How a comparison is made, if `op` tells whether one value of 32 bits is less than another, or more.
     fn comparison(&mut self, op: Op, args: &[i64]) -> Option<Made> {
         use Op::*;
         let one = self.of(args[1]);

@@ -7,7 +7,7 @@ use gpu_run_bytecode::Op;
 use crate::ptx::analysis::cfg::Node;
 use crate::ptx::analysis::live::writes;
 
-/// Units of which a sum may have multiples. Of more it is no longer worth to compute it once more.
+/// Units of which a sum may have multiples. One of more is not worth computing a second time.
 const MOST_TERMS: usize = 3;
 
 /// What sums and products are made of, as far as they are known.
@@ -50,7 +50,7 @@ pub fn sum<T: Term>(node: &Node, unit: impl Fn(i64) -> Option<T>) -> Option<T> {
 /// A sum of multiples of the values that units have where the block begins, and of a constant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Linear {
-    /// By what each is multiplied. None is 0.
+    /// By what each is multiplied. No factor is 0.
     pub factors: BTreeMap<i64, u32>,
     /// The constant.
     pub constant: u32,
@@ -113,7 +113,7 @@ impl Term for Linear {
 /// What is known of units somewhere in a block.
 #[derive(Default)]
 pub struct Sums {
-    /// Of those that were written since it began; of others that they are what they were.
+    /// Of those that were written since the block began. A unit that is not here still has its value.
     written: BTreeMap<i64, Option<Linear>>,
 }
 
@@ -126,7 +126,7 @@ impl Sums {
             .unwrap_or_else(|| Some(Linear::of(unit)))
     }
 
-    /// Goes on after an instruction that writes units below `units` only.
+    /// Goes on after an instruction. What it writes from unit `units` on does not count.
     pub fn apply(&mut self, node: &Node, units: i64) {
         let value = sum(node, |unit| self.of(unit));
         for unit in writes(node).flat_map(|range| range.start..range.end.min(units)) {

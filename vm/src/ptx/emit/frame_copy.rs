@@ -3,16 +3,16 @@
 //!
 //! The function copies its frame into the array `frame` at its head. It accesses memory 0 there if the address lies in
 //! the frame, whatever it was computed from, and without a look if it is known to (see
-//! [`frame_ranges`](crate::ptx::analysis::frame_ranges)). It copies the frame back before whatever else reads memory: a call, a range of
-//! memory, a trap, its end. After what comes back it copies it again. So whatever else
-//! reads memory finds what it would find, but for other threads, and those do not know an address in the frame.
+//! [`frame_ranges`](crate::ptx::analysis::frame_ranges)). It copies the frame back before whatever else reads memory: a call,
+//! a range of memory, a trap, its end. After what comes back it copies it again. So whatever else reads memory finds what it
+//! would find, but for other threads, and those do not know an address in the frame.
 //!
 //! `%frame_low` is the frame's first address in memory, `%frame_size` its bytes. An address in it plus `%frame_less_low` is that
-//! in local memory. The size is 0 where local memory holds no
-//! frame: the stack pointer was no address to begin with, or an access was neither inside nor outside.
+//! in local memory. The size is 0 where local memory holds no frame. Then the stack pointer was no address to begin with, or
+//! an access was neither inside nor outside.
 //!
 //! Addresses in local memory have 32 bits. Where one is another plus a constant, ptxas then adds that in the access itself, and
-//! knows that the two are not the same.
+//! knows that two accesses of such addresses do not overlap.
 
 use std::mem::offset_of;
 

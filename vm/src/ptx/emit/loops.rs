@@ -32,7 +32,7 @@ const ACCESS_SIZE: usize = 4;
 pub const MOST_COPIES: usize = 16;
 /// Passes of a loop that does not look at the stop flag itself, but leaves that to what is around it.
 const BRIEF: u64 = 4096;
-/// Values that are loaded early at most: each needs a register, or two.
+/// Units that are loaded early at most: each needs a register.
 const MOST_EARLY: usize = 32;
 /// Words of bytecode up to which a program's loops get as many copies as that makes. In a larger one they would
 /// be a quarter of the code, most of which seldom runs.
@@ -48,8 +48,8 @@ pub struct Loop {
     pub copies: usize,
     /// How it counts its passes.
     pub counted: Option<Counted>,
-    /// What is known of accesses of the function's frame, in all copies but number 0: those run as long as local memory holds the
-    /// frame only.
+    /// What is known of accesses of the function's frame, in all copies but number 0. These run only while local memory
+    /// holds the frame.
     in_frame: InFrame,
 }
 
@@ -181,7 +181,7 @@ fn copies_of(counted: &mut Counted, most: usize) -> usize {
     if most_passes < 2 {
         return 1;
     }
-    // A power of two, so that a mask shows odd passes. More than there are passes would never run.
+    // A power of two, so that a mask shows odd passes. More copies than there are passes would never run.
     let usual = 1 << (most * 5 / 4).min(MOST_COPIES).min(most_passes).ilog2();
     let divides = |copies: &usize| passes.iter().all(|passes| passes % *copies as u64 == 0);
     let least = most.div_ceil(2).min(most_passes).max(2);
@@ -343,20 +343,27 @@ impl Compiler<'_> {
         let Some(planned) = self.loops.get(&block).filter(|_| self.copy == 1) else {
             return;
         };
-        // Another order of the block may have other units.
+        // In another order a load's address may be known by other units.
         if self.schedule.blocks.contains_key(&block) {
             return;
         }
         let copies = planned.copies;
-        let loads = planned.in_frame.early.iter().take(MOST_EARLY / copies);
-        let loads: Vec<(u32, Linear, i32)> = loads.map(|load| (load.pc, load.address.clone(), load.stride)).collect();
-        for (pc, address, stride) in loads {
-            let nodes = self.cfg.block_nodes(block).to_vec();
-            let node = nodes.iter().find(|node| node.pc == pc);
+        let nodes = self.cfg.block_nodes(block);
+        let loads = planned.in_frame.early.iter().filter_map(|load| {
+            let node = nodes.iter().find(|node| node.pc == load.pc)?;
+            Some((node.clone(), load.address.clone(), load.stride))
+        });
+        let mut left = MOST_EARLY / copies;
+        let fits = |(node, ..): &(Node, Linear, i32)| {
+            let rest = left.checked_sub(writes(node).map(|range| range.count()).sum());
+            rest.map(|rest| left = rest).is_some()
+        };
+        let loads: Vec<(Node, Linear, i32)> = loads.take_while(fits).collect();
+        for (node, address, stride) in loads {
             let at = self.frame_address(&address);
             for copy in 1..=copies {
-                let value = node.map(|node| self.load_of_pass(node, &at, stride.wrapping_mul(copy as i32 - 1)));
-                self.early.extend(value.map(|value| ((pc, copy), value)));
+                let value = self.load_of_pass(&node, &at, stride.wrapping_mul(copy as i32 - 1));
+                self.early.insert((node.pc, copy), value);
             }
         }
     }

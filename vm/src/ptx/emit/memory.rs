@@ -30,7 +30,7 @@ const SMALL_KERNEL: u32 = 512;
 
 /// An address that was checked: `[register + offset]` lies in memory.
 pub struct Place {
-    /// 64-bit register.
+    /// A register of 64 bits; in local memory of 32.
     pub register: String,
     /// Bytes to add.
     pub offset: u64,

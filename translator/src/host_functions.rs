@@ -242,7 +242,7 @@ mod tests {
         Validator::new_with_features(WasmFeatures::all())
             .validate_all(&encoded)
             .expect("a valid module");
-        crate::lower(&module).expect("a module that can be lowered");
+        crate::lower(&module, None).expect("a module that can be lowered");
         functions
     }
 

@@ -6,7 +6,7 @@
 //! - `function`: walks a function's instructions with an emulated operand `stack`. Its entries may still be locals or
 //!   constants, so that only computing instructions are emitted. `registers` says where its values are;
 //! - `ops`: which opcode an instruction becomes; `pairs` which two become one;
-//! - `control`: blocks and branches; `branch` fuses comparisons with them;
+//! - `control`: blocks and branches; `branch` fuses comparisons with them; `fuel` is what passes of loops cost;
 //! - `calls`, `wasi_calls`: calls of functions and of the host;
 //! - `memory`, `atomics`, `simd`: what works on memories and tables, atomic instructions, 128-bit values;
 //! - `exceptions`: the exception table;
@@ -19,6 +19,7 @@ mod control;
 mod declarations;
 mod emit;
 mod exceptions;
+mod fuel;
 mod function;
 mod memory;
 mod ops;
@@ -161,6 +162,8 @@ struct Context<'c> {
     /// Type of each tag.
     tags: &'c [FuncType],
     stack_pointer: Option<u32>,
+    /// The global that counts fuel down.
+    fuel: Option<u32>,
 }
 
 impl Context<'_> {
@@ -209,10 +212,11 @@ fn ref_type(ty: HeapType) -> Option<ValType> {
     }
 }
 
-/// Lowers a module.
-pub fn lower(module: &Module<'_>) -> Result<Program, LowerError> {
+/// Lowers a module; with `fuel`, threads have so much: see [`Options::fuel`](crate::Options::fuel).
+pub fn lower(module: &Module<'_>, fuel: Option<u64>) -> Result<Program, LowerError> {
     let mut program = Program::default();
     let targets = declarations::lower(module, &mut program).map_err(LowerError::new)?;
+    let fuel = fuel.map(|units| declarations::add_fuel(&mut program.meta, units));
     let meta = &program.meta;
     let globals: Vec<ValType> = meta.global_types().iter().map(|global| global.ty).collect();
     let (tables, memories) = (meta.table_types(), meta.memory_types());
@@ -231,6 +235,7 @@ pub fn lower(module: &Module<'_>) -> Result<Program, LowerError> {
         memories: &memories,
         tags: &tags,
         stack_pointer: meta.stack_pointer,
+        fuel,
     };
     let imported = meta.imported_funcs();
     let cost: usize = module.funcs.iter().map(|func| func.summary().cost as usize).sum();

@@ -35,6 +35,11 @@ pub struct Options {
     pub host_functions: bool,
     /// Whether [`Translation::shared`] is looked for in any case.
     pub shared: bool,
+    /// Units of fuel that each thread has, and each process; without it nobody counts. Each entry into a function and each pass
+    /// of a loop costs as many units as it has instructions, without those of loops inside, whichever way it takes. Inlined
+    /// calls belong to their callers. Who has too few for one traps as out of fuel. So it does after the same instruction each
+    /// time and on every engine.
+    pub fuel: Option<u64>,
 }
 
 impl Options {
@@ -48,6 +53,7 @@ impl Options {
             no_debug: false,
             host_functions: false,
             shared: false,
+            fuel: None,
         }
     }
 }
@@ -221,7 +227,7 @@ pub fn translate(bytes: &[u8], options: &Options) -> Result<Translation, Error> 
         mut times,
     } = run_passes(bytes, &tables, options)?;
     let begin = Instant::now();
-    let mut program = lower(&module)?;
+    let mut program = lower(&module, options.fuel)?;
     program.meta.host_functions = host_functions;
     times.lower = begin.elapsed();
     let begin = Instant::now();

@@ -95,7 +95,7 @@ fn mandelbrot_has_no_calls_in_its_hot_loops() {
 fn mandelbrot_has_no_calls_in_its_lowered_loops() {
     for (profile, name) in HOT {
         let program = mandelbrot(profile, true, |module| {
-            gpu_run_translator::lower(module).expect("it lowers")
+            gpu_run_translator::lower(module, None).expect("it lowers")
         });
         let text = disassemble(&program);
         let code = text.split("\n\n").find(|part| {

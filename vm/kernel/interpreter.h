@@ -198,6 +198,13 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
         NEXT;
       }
 
+      CASE(fuel) {
+        u64 left = *global(upper(w)), cost = slot(w, 1);
+        if (left < cost) TRAP(TRAP_OutOfFuel);
+        *global(upper(w)) = left - cost;
+        NEXT;
+      }
+
       // The program was verified: it holds no other numbers.
       default: __builtin_unreachable();
     }

@@ -109,7 +109,7 @@ fn by_hand(op: Op) -> Kind {
         I8x16Shuffle => Kind::Vector,
         Print | PrintEnd | StOut | LdIn | SetPixel => Kind::Output,
         CopyRange | Zero | Const32 | Const64S | Const64 | V128Const | GlobalGet32 | GlobalGet64 | GlobalGet128
-        | GlobalSet32 | GlobalSet64 | GlobalSet128 | StackPointerSet => Kind::Move,
+        | GlobalSet32 | GlobalSet64 | GlobalSet128 | StackPointerSet | Fuel => Kind::Move,
         _ => match op.handler() {
             Handler::Work | Handler::Atomics => Kind::Atomic,
             Handler::Debug | Handler::Requests => Kind::Output,

@@ -13,6 +13,7 @@
 //! - `--processes`: each thread is a process of a batch;
 //! - `--cold 1,2.3`: function 1 and the fourth block of function 2 are not compiled;
 //! - `--regions 20`: functions of more than 20 words are compiled in regions;
+//! - `--fuel 1000`: entries and passes pay in fuel;
 //! - `--only f0,f1`: only the definitions of these functions; `start_1` is the kernel of function 1.
 
 use std::collections::BTreeSet;
@@ -20,7 +21,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use gpu_run_filetests::{Command, FileTest};
-use gpu_run_translator::translate;
+use gpu_run_translator::{Options, translate};
 use gpu_run_vm::ptx;
 
 const COMMANDS: &[Command] = &[Command {
@@ -34,7 +35,7 @@ const COMMANDS: &[Command] = &[Command {
         "samples",
         "single-lane",
     ],
-    options: &["cold", "only", "regions"],
+    options: &["cold", "fuel", "only", "regions"],
     run: compiled,
 }];
 
@@ -45,9 +46,11 @@ fn main() -> ExitCode {
 
 fn compiled(test: &FileTest) -> Result<String, String> {
     let bytes = wat::parse_str(test.source().ok_or("there is no source")?).map_err(|error| error.to_string())?;
-    let program = translate(&bytes, &Default::default())
-        .map_err(|error| error.to_string())?
-        .program;
+    let options = Options {
+        fuel: test.option("fuel").map(|units| units.parse().expect("a number")),
+        ..Options::default()
+    };
+    let program = translate(&bytes, &options).map_err(|error| error.to_string())?.program;
     let alone = test.flag("alone");
     let entries = match alone {
         true => program.meta.exports.iter().map(|export| export.index).collect(),

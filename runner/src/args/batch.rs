@@ -102,6 +102,10 @@ pub struct BatchArgs {
     /// Stop a process after this time: 500ms, 2s, 1m 30s.
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration, help_heading = LIMITS)]
     pub instance_timeout: Option<Duration>,
+    /// Let a process run for so many units of fuel; one that needs more traps. An entry into a function and a pass of a loop
+    /// cost about a unit for each of their instructions, and the same on every engine.
+    #[arg(long, value_name = "UNITS", help_heading = LIMITS)]
+    pub fuel: Option<u64>,
     /// Calls that may be open at once in a process; one more is a trap.
     #[arg(long, value_name = "N", default_value_t = CALL_DEPTH, help_heading = LIMITS)]
     pub max_call_depth: u32,
@@ -254,6 +258,7 @@ impl BatchArgs {
             jobs: None,
             instance_memory: args.max_memory,
             instance_timeout: args.timeout,
+            fuel: args.passes.fuel,
             max_call_depth: args.max_call_depth,
         }
     }

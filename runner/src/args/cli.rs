@@ -498,7 +498,7 @@ pub enum StatsFormat {
     Json,
 }
 
-/// What is left out when a module is translated.
+/// How a module is translated.
 #[derive(Args)]
 #[command(next_help_heading = "Translation")]
 pub struct PassArgs {
@@ -508,6 +508,10 @@ pub struct PassArgs {
     /// Leave all calls as they are.
     #[arg(long)]
     pub no_inline: bool,
+    /// Let each thread run for so many units of fuel; one that needs more traps. An entry into a function and a pass of a loop
+    /// cost about a unit for each of their instructions, and the same on every engine.
+    #[arg(long, value_name = "UNITS")]
+    pub fuel: Option<u64>,
 }
 
 #[derive(Args)]

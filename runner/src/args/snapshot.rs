@@ -21,6 +21,9 @@ pub struct SnapshotArgs {
     /// Stop it after this time: 500ms, 2s, 1m 30s.
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
     pub timeout: Option<Duration>,
+    /// Units of fuel: processes have what the initialization leaves of them.
+    #[arg(long, value_name = "UNITS")]
+    pub fuel: Option<u64>,
     /// Bytes that a memory may have [default: what the module declares, else 1 GiB, and 4 GiB for programs for WASI].
     #[arg(long, value_name = "SIZE")]
     pub max_memory: Option<ByteSize>,

@@ -51,7 +51,7 @@ pub fn batch(args: &BatchArgs) -> Outcome<ExitCode> {
         }
     });
     let engine = engine_of(args)?;
-    let lines = load_module(&engine, args.module())?;
+    let lines = load_module(&engine, args.module(), args.fuel)?;
     let programs = programs::load(args, &engine)?;
     let jobs = Jobs::of(args)?;
     let devices = args.devices.each().map_err(|error| report::device(&error))?;
@@ -142,9 +142,9 @@ fn engine_of(args: &BatchArgs) -> Outcome<Engine> {
     Engine::new(&config).map_err(|error| report::library(&error, args.module()))
 }
 
-/// A module, with its own allocator and functions.
-fn load_module(engine: &Engine, path: &Path) -> Outcome<LineSource> {
-    load::load_bytes(engine, path, load::read(path)?, &load::as_process())
+/// A module, with its own allocator and functions, and so much fuel for each process.
+fn load_module(engine: &Engine, path: &Path, fuel: Option<u64>) -> Outcome<LineSource> {
+    load::load_bytes(engine, path, load::read(path)?, &load::as_process(fuel))
 }
 
 /// A batch without inputs, as the options say.

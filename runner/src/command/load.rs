@@ -48,16 +48,18 @@ pub fn options(args: &PassArgs) -> ModuleOptions {
     ModuleOptions {
         rewrite: full.rewrite.filter(|_| !args.no_rewrite),
         inline: full.inline.filter(|_| !args.no_inline),
+        fuel: args.fuel,
         ..full
     }
 }
 
 /// How a module is translated whose allocator and functions stay its own, because the device's heap is not each process's.
-/// Debug messages do not know of processes.
-pub fn as_process() -> ModuleOptions {
+/// Debug messages do not know of processes. Each process has so much fuel.
+pub fn as_process(fuel: Option<u64>) -> ModuleOptions {
     ModuleOptions {
         rewrite: None,
         no_debug: true,
+        fuel,
         ..ModuleOptions::full()
     }
 }
@@ -115,6 +117,15 @@ pub fn load(engine: &Engine, path: &Path, options: &ModuleOptions) -> Outcome<Li
 /// Translates the bytes of a module's file. A translated program is taken as it is, whatever the options say.
 pub fn load_bytes(engine: &Engine, path: &Path, bytes: Vec<u8>, options: &ModuleOptions) -> Outcome<LineSource> {
     if is_serialized(&bytes) {
+        if options.fuel.is_some() {
+            return Err(Report::new(
+                "fuel is counted by code that the translator writes, and this program was translated before",
+            )
+            .at(path.display().to_string())
+            .help(
+                "give --fuel to the command that made it (translate, compile or snapshot), or give the module itself",
+            ));
+        }
         return Ok(LineSource {
             module: translated(engine, path, &bytes)?,
             wasm: None,

@@ -34,7 +34,7 @@ pub fn snapshot(args: &SnapshotArgs) -> Outcome<ExitCode> {
         );
     }
     let output = load::output(args.output.as_deref(), &args.module)?;
-    let module = load::load_bytes(&engine, &args.module, bytes, &load::as_process())?.module;
+    let module = load::load_bytes(&engine, &args.module, bytes, &load::as_process(args.fuel))?.module;
     let mut linker = Linker::new(&engine);
     linker.wasi(environment(args)?);
     let mut device = Cpu::new();

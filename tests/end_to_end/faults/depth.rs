@@ -10,6 +10,7 @@ pub fn tests(device: &'static str) -> Tests {
         [
             ("max_call_depth", max_call_depth as fn(&str) -> Tested),
             ("deep_recursion", deep_recursion),
+            ("fuel", fuel),
         ],
     );
     for profile in ["release", "debug"] {
@@ -63,6 +64,42 @@ fn max_call_depth(device: &str) -> Tested {
             &format!("{name} {too_deep:?} must not fit into {limit} calls"),
             &output,
         )?;
+    }
+    Ok(())
+}
+
+/// What a call needs is found on the CPU. With that it ends on every engine, for all threads; with less it traps.
+fn fuel(device: &str) -> Tested {
+    let run = |device: &str, fuel: u64, options: &[&str], call: [&str; 3]| {
+        let [name, module, arg] = call;
+        let (fuel, module) = (fuel.to_string(), wasm("wat", module));
+        let words = ["--fuel", &fuel, "--invoke", name, &module, arg];
+        run_on(device, options.iter().copied().chain(words))
+    };
+    for call in [["phases", "loops", "100"], ["even", "mutual", "50"]] {
+        // The first that suffices lies in this range.
+        let (mut too_few, mut enough) = (0, 1 << 20);
+        while enough - too_few > 1 {
+            let half = (enough + too_few) / 2;
+            match run("cpu", half, &[], call).status.success() {
+                true => enough = half,
+                false => too_few = half,
+            }
+        }
+        for options in [&[][..], &["--threads", "64"]] {
+            let output = run(device, enough, options, call);
+            expect(
+                output.status.success(),
+                &format!("{call:?} needs {enough} units"),
+                &output,
+            )?;
+            let output = run(device, too_few, options, call);
+            expect(
+                output.status.code() == Some(134) && text(&output.stderr).contains("trap: out of fuel"),
+                &format!("{call:?} needs more than {too_few} units"),
+                &output,
+            )?;
+        }
     }
     Ok(())
 }

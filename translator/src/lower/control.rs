@@ -98,6 +98,7 @@ impl Lowering<'_> {
         let label = self.emitter.new_label();
         if kind == Kind::Loop {
             self.emitter.bind(label);
+            self.begin_meter();
         }
         self.frames.push(Frame {
             kind,
@@ -153,6 +154,7 @@ impl Lowering<'_> {
             if self.unreachable.is_none() {
                 self.return_();
             }
+            self.end_meter();
             let frame = self.frames.pop().expect("just looked at");
             // Nothing branches to the function's own label: such branches return.
             self.emitter.bind(frame.label);
@@ -175,6 +177,7 @@ impl Lowering<'_> {
         if frame.kind != Kind::Loop {
             self.emitter.bind(frame.label);
         } else {
+            self.end_meter();
             self.emitter.seal();
             joined = false;
         }

@@ -383,6 +383,18 @@ pub(super) fn constant_globals(meta: &Meta) -> Vec<Option<(ValType, u128)>> {
     all
 }
 
+/// Adds a global that begins with so much fuel. Each thread has its own, as of all mutable ones. Nothing in the module names it.
+pub(super) fn add_fuel(meta: &mut Meta, units: u64) -> u32 {
+    meta.globals.push(Global {
+        ty: GlobalType {
+            ty: ValType::I64,
+            mutable: true,
+        },
+        init: vec![ConstOp::I64(units as i64)],
+    });
+    meta.global_types().len() as u32 - 1
+}
+
 /// The global that C and Rust compilers use as stack pointer: the one of that name. In a module
 /// without names it is a first global that looks like theirs: mutable, i32, not exported, starting
 /// above 1 KiB.

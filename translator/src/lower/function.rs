@@ -8,6 +8,7 @@ use super::branch::{self, Condition};
 use super::control::{Frame, Kind};
 use super::emit::{Emitter, Label};
 use super::exceptions::Leaving;
+use super::fuel::Meter;
 use super::ops::{self, Binary, Numeric};
 use super::pairs;
 use super::registers::by_width;
@@ -55,6 +56,8 @@ pub(super) struct Lowering<'c> {
     /// Word of each direct call in the code, and the program index of the function that it calls.
     pub(super) calls: Vec<(u32, u32)>,
     pub(super) leaving: Vec<Leaving>,
+    /// Of the function and the loops that are open, if fuel is counted.
+    pub(super) meters: Vec<Meter>,
 }
 
 impl<'c> Lowering<'c> {
@@ -70,6 +73,7 @@ impl<'c> Lowering<'c> {
             near: true,
             calls: Vec::new(),
             leaving: Vec::new(),
+            meters: Vec::new(),
         }
     }
 
@@ -138,11 +142,13 @@ impl<'c> Lowering<'c> {
         self.frames.clear();
         self.unreachable = None;
         self.leaving.clear();
+        self.meters.clear();
         self.emitter.emit(Op::Enter, &[0, self.ty.header() as i64, 0]);
         if zeroed > 0 && unit <= u16::MAX as u32 {
             self.emitter.emit(Op::Zero, &[first as i64, zeroed as i64]);
         }
         self.emitter.seal();
+        self.begin_meter();
         let label = self.emitter.new_label();
         self.frames.push(Frame::function(label, &ty.results));
         let mut code = packed.code().cursor();
@@ -166,6 +172,7 @@ impl<'c> Lowering<'c> {
             self.skip(opcode);
             return Ok(());
         }
+        self.meter(opcode);
         // It emits nothing.
         if opcode == opcode::LOCAL_GET {
             let local = code.index();

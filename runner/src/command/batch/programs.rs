@@ -28,7 +28,7 @@ pub fn load(args: &BatchArgs, engine: &Engine) -> Outcome<Vec<Named>> {
             if named.iter().any(|other| other.name == name) {
                 return Err(Report::new(format!("--program names `{name}` twice")));
             }
-            let module = super::load_module(engine, &path)?.module;
+            let module = super::load_module(engine, &path, args.fuel)?.module;
             named.push(Named { name, module });
         }
     }

@@ -60,7 +60,7 @@ pub fn frames(bytes: &[u8]) -> Option<Vec<Frames>> {
     // What cannot be translated has no frames; why not is said elsewhere.
     let tables = BrTables::default();
     let passed = run_passes(bytes, &tables, &options).ok()?;
-    let program = lower(&passed.module).ok()?;
+    let program = lower(&passed.module, None).ok()?;
     let module = &passed.module;
     let graph = CallGraph::new(module);
     let depths = graph.max_depths();

@@ -10,6 +10,7 @@ pub fn of_engine() -> Vec<EngineTest> {
     vec![
         ("batch/processes", processes),
         ("batch/timeout", timeout),
+        ("batch/fuel", fuel),
         ("batch/memory", memory),
         ("batch/snapshot", snapshot),
         ("batch/files", files),
@@ -126,6 +127,28 @@ fn timeout(engine: &str) -> Tested {
             _ => "done",
         };
         if report["kind"] != wanted {
+            return fail(format!("{name}: {report}"), &output);
+        }
+    }
+    Ok(())
+}
+
+/// A process that never ends uses up its fuel, and no other one's: the next on its lane has as much.
+fn fuel(engine: &str) -> Tested {
+    let kind = |i: usize| if i % 3 == 1 { 'L' } else { 'R' };
+    let lines: String = (0..18).map(|i| format!("{}{i}\n", kind(i))).collect();
+    let mut command = batch_on(engine);
+    command
+        .args(["--fuel", "1000000", "--jobs", "4", "--stdin-lines", "--report", "json"])
+        .arg(program());
+    let output = with_stdin(&mut command, &lines)?;
+    expect(text(&output.stdout) == lines, "each says its line, in order", &output)?;
+    for (name, report) in reports(&output)? {
+        let (wanted, message) = match kind(name.parse()?) {
+            'L' => ("trap", "out of fuel"),
+            _ => ("done", ""),
+        };
+        if report["kind"] != wanted || !report["message"].as_str().unwrap_or_default().contains(message) {
             return fail(format!("{name}: {report}"), &output);
         }
     }

@@ -97,8 +97,8 @@ pub fn effect(node: &Node) -> Effect {
         _ => match op {
             Jump | BrIf | BrUnless | BrTable | BrI32AddNe | BrI32AddLtS | BrI32AddLtU | BrI32AddNeImm | Trap
             | CopyRange | Zero | Const32 | Const64S | Const64 | V128Const | I8x16Shuffle | GlobalGet32
-            | GlobalGet64 | GlobalGet128 | GlobalSet32 | GlobalSet64 | GlobalSet128 | StackPointerSet | MemorySize
-            | MemorySize64 | Gid | ThreadCount | Time => Effect::None,
+            | GlobalGet64 | GlobalGet128 | GlobalSet32 | GlobalSet64 | GlobalSet128 | StackPointerSet | Fuel
+            | MemorySize | MemorySize64 | Gid | ThreadCount | Time => Effect::None,
             _ => Effect::Other,
         },
     }

@@ -31,7 +31,7 @@ own! {
     Return Call CallIndirect CallImport ReturnCall ReturnCallIndirect ReturnCallImport Throw ThrowRef
     Enter BridgeReturn ThreadEnd NativeReturn Visit
     CopyRange Zero Const32 Const64S Const64 V128Const I8x16Shuffle
-    GlobalGet32 GlobalGet64 GlobalGet128 GlobalSet32 GlobalSet64 GlobalSet128 StackPointerSet StackLimit
+    GlobalGet32 GlobalGet64 GlobalGet128 GlobalSet32 GlobalSet64 GlobalSet128 StackPointerSet StackLimit Fuel
     MemorySize MemorySize64 MemoryCopy MemoryCopy64 MemoryFill MemoryFill64 Memcmp
     TableGet TableSet TableSize RefFunc
     Gid ThreadCount Time Meet Exit PanicExit Print PrintEnd

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::mem::offset_of;
 
 use gpu_run_bytecode::code::Inst;
-use gpu_run_bytecode::{Class, Op, Operand, Ty, wasi};
+use gpu_run_bytecode::{Class, Op, Operand, TrapKind, Ty, wasi};
 
 use crate::layout::{Context, END_EXIT, END_PANIC, Launch};
 use crate::ptx::analysis::cfg::{Node, is_call};
@@ -138,6 +138,15 @@ impl Compiler<'_> {
                 (0..4).for_each(|i| ptx!(self, "st.global.b32 [{at}+{}], %r{};", 4 * i, args[0] + i));
             }
             HandwrittenOp::StackPointerSet => self.stack_pointer_set(node),
+            HandwrittenOp::Fuel => {
+                let (at, left, out) = (self.global_address(args[1]), self.w.pair(), self.w.predicate());
+                let label = self.trap_label(node, TrapKind::OutOfFuel);
+                ptx!(self, "ld.global.b64 {left}, [{at}];");
+                ptx!(self, "setp.lt.u64 {out}, {left}, {};", args[0]);
+                ptx!(self, "@{out} bra {label};");
+                ptx!(self, "sub.u64 {left}, {left}, {};", args[0]);
+                ptx!(self, "st.global.b64 [{at}], {left};");
+            }
             HandwrittenOp::StackLimit => {
                 let limit = self.canonical_operand(args[0], 1);
                 let at = offset_of!(Context, stack_limit);

@@ -71,22 +71,31 @@ fn address(random: &mut Random, bytes: u32, depth: u32) -> String {
 /// once more.
 fn stream(random: &mut Random, bytes: u32, depth: u32) -> String {
     let (passes, i) = (
-        random.pick(&[2, 3, 4, 5, 6, 8, 12, 13, 31]),
+        random.pick(&[2, 3, 4, 4, 5, 6, 8, 8, 12, 13, 16, 31]),
         format!("(local.get $i{depth})"),
     );
     // From the frame's begin or one of its words, most of them so that all passes lie inside.
-    let at = |random: &mut Random| {
-        let factor = random.pick(&[0, 1, 2, 4, 4, 8, -4]);
+    let place = |random: &mut Random| {
+        let factor = random.pick(&[0, 1, 1, 2, 2, 4, 4, 4, 8, -4]);
         let begin = 4 * random.below(bytes / 4) + if factor < 0 { 4 * passes } else { 0 };
+        (begin as i32, factor)
+    };
+    let at = |(begin, factor): (i32, i32)| {
         format!("(i32.add (i32.add (local.get $fp) (i32.const {begin})) (i32.mul {i} (i32.const {factor})))")
     };
+    let stored = place(random);
     let load = |random: &mut Random| {
-        let load = random.pick(&["i32.load", "i32.load8_s", "i32.load8_u", "i32.load16_u"]);
-        format!("({load} offset={} {})", random.pick(&[0, 0, 4]), at(random))
+        let load = random.pick(&["i32.load", "i32.load8_s", "i32.load8_u", "i32.load16_s", "i32.load16_u"]);
+        // Often beside what is stored in this pass or another one.
+        let from = match random.below(2) {
+            0 => place(random),
+            _ => ((stored.0 + random.pick(&[-8, -4, 0, 0, 4, 8])).max(0), stored.1),
+        };
+        format!("({load} offset={} {})", random.pick(&[0, 0, 4]), at(from))
     };
     let (first, second) = (load(random), load(random));
     let store = random.pick(&["i32.store", "i32.store", "i32.store8", "i32.store16"]);
-    let to = at(random);
+    let to = at(stored);
     format!(
         "(local.set $i{depth} (i32.const 0)) (loop $s{depth}
             ({store} {to} (i32.add (local.get $x) {first}))
@@ -99,6 +108,13 @@ fn stream(random: &mut Random, bytes: u32, depth: u32) -> String {
 fn loads_early(code: &str) -> bool {
     let mut sums = code.split(", %frame_less_low, ").skip(1);
     sums.any(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+/// Whether an access of the frame loads for several passes: it is taken apart.
+fn loads_side_by_side(code: &str) -> bool {
+    let mut lines = code.lines().zip(code.lines().skip(1));
+    let halves = |(line, next): (&str, &str)| line.contains("ld.local.b64") && next.contains("mov.b64 {%w");
+    code.contains("bfe.") || lines.any(halves)
 }
 
 /// A statement, of which some hold others.
@@ -230,7 +246,7 @@ fn random_functions_return_the_same() {
     let asked = std::env::var("GPU_RUN_FRAMES").unwrap_or_else(|_| "200".into());
     let (count, first) = asked.split_once('@').unwrap_or((&asked, "1"));
     let (count, first): (u32, u32) = (count.parse().expect("a number"), first.parse().expect("a number"));
-    let (mut local, mut known, mut early, mut trapped) = (0, 0, 0, 0);
+    let (mut local, mut known, mut early, mut wide, mut trapped) = (0, 0, 0, 0, 0);
     for seed in first..first + count {
         let text = module(&mut Random(seed.wrapping_mul(0x9e37_79b9) | 1));
         let program = program(&text);
@@ -241,6 +257,7 @@ fn random_functions_return_the_same() {
         local += u32::from(code.contains(".b8 frame["));
         known += u32::from(code.contains(", %frame_less_low, "));
         early += u32::from(loads_early(&code));
+        wide += u32::from(loads_side_by_side(&code));
     }
     assert!(local > count / 2, "{local} of {count} have their frame in local memory");
     assert!(
@@ -248,5 +265,9 @@ fn random_functions_return_the_same() {
         "{known} of {count} have loops of which accesses are known to lie in the frame"
     );
     assert!(early > count / 50, "{early} of {count} have loops that load early");
+    assert!(
+        wide > count / 100,
+        "{wide} of {count} have loops that load side by side"
+    );
     assert!(trapped > count / 50, "{trapped} of {count} trap");
 }

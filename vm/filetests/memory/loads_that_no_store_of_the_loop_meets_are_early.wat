@@ -28,7 +28,7 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<12>;
 ;; 	.reg .b64 %d<12>;
-;; 	.reg .b32 %w<48>;
+;; 	.reg .b32 %w<46>;
 ;; 	.reg .b64 %l<26>;
 ;; 	.reg .pred %p<24>;
 ;; 	.local .align 16 .b8 frame[32];
@@ -130,14 +130,12 @@
 ;; 	add.u32 %w16, %frame_less_low, 0;
 ;; 	add.u32 %w16, %w16, %r3;
 ;; 	add.u32 %w16, %w16, %r4;
-;; 	add.u32 %w18, %w16, 0;
-;; 	ld.local.u8 %w17, [%w18+0];
-;; 	add.u32 %w20, %w16, 1;
-;; 	ld.local.u8 %w19, [%w20+0];
-;; 	add.u32 %w22, %w16, 2;
-;; 	ld.local.u8 %w21, [%w22+0];
-;; 	add.u32 %w24, %w16, 3;
-;; 	ld.local.u8 %w23, [%w24+0];
+;; 	add.u32 %w17, %w16, 0;
+;; 	ld.local.b32 %w18, [%w17+0];
+;; 	bfe.u32 %w19, %w18, 0, 8;
+;; 	bfe.u32 %w20, %w18, 8, 8;
+;; 	bfe.u32 %w21, %w18, 16, 8;
+;; 	bfe.u32 %w22, %w18, 24, 8;
 ;; 	// i32.shl2_add     r5, r3, r4
 ;; 	{
 ;; 	.reg .b32 %xr<4>;
@@ -147,10 +145,10 @@
 ;; 	// i32.add          r6, r4, r3
 ;; 	add.s32 %r6, %r3, %r4;
 ;; 	// i32.load8_u      r6, r6, +0
-;; 	mov.b32 %r6, %w17;
+;; 	mov.b32 %r6, %w19;
 ;; 	// store32          r5, r6, +16
-;; 	add.u32 %w25, %frame_less_low, %r5;
-;; 	st.local.b32 [%w25+16], %r6;
+;; 	add.u32 %w23, %frame_less_low, %r5;
+;; 	st.local.b32 [%w23+16], %r6;
 ;; 	// br_i32.add_ne_imm r3, r3, 1, 4, @6
 ;; 	add.u32 %r3, %r3, 1;
 ;; 	bra B1_2;
@@ -164,10 +162,10 @@
 ;; 	// i32.add          r6, r4, r3
 ;; 	add.s32 %r6, %r3, %r4;
 ;; 	// i32.load8_u      r6, r6, +0
-;; 	mov.b32 %r6, %w19;
+;; 	mov.b32 %r6, %w20;
 ;; 	// store32          r5, r6, +16
-;; 	add.u32 %w26, %frame_less_low, %r5;
-;; 	st.local.b32 [%w26+16], %r6;
+;; 	add.u32 %w24, %frame_less_low, %r5;
+;; 	st.local.b32 [%w24+16], %r6;
 ;; 	// br_i32.add_ne_imm r3, r3, 1, 4, @6
 ;; 	add.u32 %r3, %r3, 1;
 ;; 	bra B1_3;
@@ -183,8 +181,8 @@
 ;; 	// i32.load8_u      r6, r6, +0
 ;; 	mov.b32 %r6, %w21;
 ;; 	// store32          r5, r6, +16
-;; 	add.u32 %w27, %frame_less_low, %r5;
-;; 	st.local.b32 [%w27+16], %r6;
+;; 	add.u32 %w25, %frame_less_low, %r5;
+;; 	st.local.b32 [%w25+16], %r6;
 ;; 	// br_i32.add_ne_imm r3, r3, 1, 4, @6
 ;; 	add.u32 %r3, %r3, 1;
 ;; 	bra B1_4;
@@ -198,10 +196,10 @@
 ;; 	// i32.add          r6, r4, r3
 ;; 	add.s32 %r6, %r3, %r4;
 ;; 	// i32.load8_u      r6, r6, +0
-;; 	mov.b32 %r6, %w23;
+;; 	mov.b32 %r6, %w22;
 ;; 	// store32          r5, r6, +16
-;; 	add.u32 %w28, %frame_less_low, %r5;
-;; 	st.local.b32 [%w28+16], %r6;
+;; 	add.u32 %w26, %frame_less_low, %r5;
+;; 	st.local.b32 [%w26+16], %r6;
 ;; 	// br_i32.add_ne_imm r3, r3, 1, 4, @6
 ;; 	add.u32 %r3, %r3, 1;
 ;; 	bra B2;
@@ -215,32 +213,32 @@
 ;; 	// i32.add          r6, r4, r3
 ;; 	add.s32 %r6, %r3, %r4;
 ;; 	// i32.load8_u      r6, r6, +0
-;; 	sub.u32 %w29, %r6, %frame_low;
-;; 	add.u32 %w29, %w29, 0;
-;; 	setp.lt.u32 %p12, %w29, %frame_size;
-;; 	add.u32 %w30, %frame, %w29;
+;; 	sub.u32 %w27, %r6, %frame_low;
+;; 	add.u32 %w27, %w27, 0;
+;; 	setp.lt.u32 %p12, %w27, %frame_size;
+;; 	add.u32 %w28, %frame, %w27;
 ;; 	@!%p12 bra MEMORY_19;
-;; 	ld.local.u8 %r6, [%w30];
+;; 	ld.local.u8 %r6, [%w28];
 ;; 	bra ACCESSED_18;
 ;; MEMORY_19:
-;; 	sub.u32 %w31, %size, 1;
-;; 	setp.gt.u32 %p13, %r6, %w31;
+;; 	sub.u32 %w29, %size, 1;
+;; 	setp.gt.u32 %p13, %r6, %w29;
 ;; 	@%p13 bra TRAP_20;
 ;; 	cvt.u64.u32 %l11, %r6;
 ;; 	add.s64 %l11, %base, %l11;
 ;; 	ld.global.u8 %r6, [%l11+0];
 ;; ACCESSED_18:
 ;; 	// store32          r5, r6, +16
-;; 	sub.u32 %w32, %r5, %frame_low;
-;; 	add.u32 %w32, %w32, 16;
-;; 	setp.lt.u32 %p14, %w32, %frame_size;
-;; 	add.u32 %w33, %frame, %w32;
+;; 	sub.u32 %w30, %r5, %frame_low;
+;; 	add.u32 %w30, %w30, 16;
+;; 	setp.lt.u32 %p14, %w30, %frame_size;
+;; 	add.u32 %w31, %frame, %w30;
 ;; 	@!%p14 bra MEMORY_22;
-;; 	st.local.b32 [%w33], %r6;
+;; 	st.local.b32 [%w31], %r6;
 ;; 	bra ACCESSED_21;
 ;; MEMORY_22:
-;; 	sub.u32 %w34, %size, 20;
-;; 	setp.gt.u32 %p15, %r5, %w34;
+;; 	sub.u32 %w32, %size, 20;
+;; 	setp.gt.u32 %p15, %r5, %w32;
 ;; 	@%p15 bra TRAP_23;
 ;; 	cvt.u64.u32 %l12, %r5;
 ;; 	add.s64 %l12, %base, %l12;
@@ -252,16 +250,16 @@
 ;; 	@%p16 bra B1;
 ;; B2:
 ;; 	// load32           r0, r4, +20
-;; 	sub.u32 %w35, %r4, %frame_low;
-;; 	add.u32 %w35, %w35, 20;
-;; 	setp.lt.u32 %p17, %w35, %frame_size;
-;; 	add.u32 %w36, %frame, %w35;
+;; 	sub.u32 %w33, %r4, %frame_low;
+;; 	add.u32 %w33, %w33, 20;
+;; 	setp.lt.u32 %p17, %w33, %frame_size;
+;; 	add.u32 %w34, %frame, %w33;
 ;; 	@!%p17 bra MEMORY_25;
-;; 	ld.local.b32 %r0, [%w36];
+;; 	ld.local.b32 %r0, [%w34];
 ;; 	bra ACCESSED_24;
 ;; MEMORY_25:
-;; 	sub.u32 %w37, %size, 24;
-;; 	setp.gt.u32 %p18, %r4, %w37;
+;; 	sub.u32 %w35, %size, 24;
+;; 	setp.gt.u32 %p18, %r4, %w35;
 ;; 	@%p18 bra TRAP_26;
 ;; 	cvt.u64.u32 %l13, %r4;
 ;; 	add.s64 %l13, %base, %l13;
@@ -270,34 +268,34 @@
 ;; 	// i32.add_imm      r5, r4, 32
 ;; 	add.s32 %r5, 32, %r4;
 ;; 	// stack_pointer_set r5, global0
-;; 	ld.local.b32 %w38, [%local+60];
-;; 	sub.u32 %w39, %size, 1;
-;; 	sub.u32 %w40, %r5, 1;
+;; 	ld.local.b32 %w36, [%local+60];
+;; 	sub.u32 %w37, %size, 1;
+;; 	sub.u32 %w38, %r5, 1;
 ;; 	setp.ne.u32 %p19, %r5, 0;
-;; 	setp.gt.and.u32 %p21, %w40, %w39, %p19;
-;; 	setp.lt.or.u32 %p20, %r5, %w38, %p21;
+;; 	setp.gt.and.u32 %p21, %w38, %w37, %p19;
+;; 	setp.lt.or.u32 %p20, %r5, %w36, %p21;
 ;; 	@%p20 bra TRAP_28;
-;; 	ld.const.b32 %w41, [instance+80];
-;; 	mad.wide.u32 %l14, %w41, 8, %globals;
+;; 	ld.const.b32 %w39, [instance+80];
+;; 	mad.wide.u32 %l14, %w39, 8, %globals;
 ;; 	st.global.b32 [%l14], %r5;
 ;; 	// return           header 1, r0, x1
-;; 	mov.b32 %w42, 0;
+;; 	mov.b32 %w40, 0;
 ;; COPY_29:
-;; 	setp.ge.u32 %p22, %w42, %frame_size;
+;; 	setp.ge.u32 %p22, %w40, %frame_size;
 ;; 	@%p22 bra COPIED_30;
-;; 	cvt.u64.u32 %l15, %w42;
-;; 	add.u32 %w43, %frame, %w42;
+;; 	cvt.u64.u32 %l15, %w40;
+;; 	add.u32 %w41, %frame, %w40;
 ;; 	add.s64 %l16, %frame_at, %l15;
-;; 	ld.local.b64 %l17, [%w43];
-;; 	ld.local.b64 %l18, [%w43+8];
+;; 	ld.local.b64 %l17, [%w41];
+;; 	ld.local.b64 %l18, [%w41+8];
 ;; 	st.global.b64 [%l16], %l17;
 ;; 	st.global.b64 [%l16+8], %l18;
-;; 	add.u32 %w42, %w42, 16;
+;; 	add.u32 %w40, %w40, 16;
 ;; 	bra COPY_29;
 ;; COPIED_30:
 ;; 	ld.global.b64 %l19, [%launch+88];
-;; 	ld.local.b32 %w44, [%local+24];
-;; 	mad.wide.u32 %l19, %w44, 4, %l19;
+;; 	ld.local.b32 %w42, [%local+24];
+;; 	mad.wide.u32 %l19, %w42, 4, %l19;
 ;; 	st.global.b32 [%l19+0], %r0;
 ;; 	bra DONE;
 ;; DONE:
@@ -331,22 +329,22 @@
 ;; TRAP_BOUNDS:
 ;; 	mov.b32 %trap_kind, 2;
 ;; TRAP:
-;; 	mov.b32 %w45, 0;
+;; 	mov.b32 %w43, 0;
 ;; COPY_31:
-;; 	setp.ge.u32 %p23, %w45, %frame_size;
+;; 	setp.ge.u32 %p23, %w43, %frame_size;
 ;; 	@%p23 bra COPIED_32;
-;; 	cvt.u64.u32 %l21, %w45;
-;; 	add.u32 %w46, %frame, %w45;
+;; 	cvt.u64.u32 %l21, %w43;
+;; 	add.u32 %w44, %frame, %w43;
 ;; 	add.s64 %l22, %frame_at, %l21;
-;; 	ld.local.b64 %l23, [%w46];
-;; 	ld.local.b64 %l24, [%w46+8];
+;; 	ld.local.b64 %l23, [%w44];
+;; 	ld.local.b64 %l24, [%w44+8];
 ;; 	st.global.b64 [%l22], %l23;
 ;; 	st.global.b64 [%l22+8], %l24;
-;; 	add.u32 %w45, %w45, 16;
+;; 	add.u32 %w43, %w43, 16;
 ;; 	bra COPY_31;
 ;; COPIED_32:
-;; 	ld.const.b32 %w47, [starts+0];
-;; 	add.u32 %trap_pc, %trap_pc, %w47;
+;; 	ld.const.b32 %w45, [starts+0];
+;; 	add.u32 %trap_pc, %trap_pc, %w45;
 ;; 	ld.local.b64 %l25, [%local+848];
 ;; 	{
 ;; 	.param .b64 q0;

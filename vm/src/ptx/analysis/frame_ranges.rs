@@ -95,8 +95,12 @@ pub struct InFrame {
     pub early: Vec<EarlyLoad>,
 }
 
-/// A load from the frame in a loop of one block, whose stores all lie elsewhere in the frame. Those of several passes can be made
-/// before any of these stores. So lanes wait once for all. ptxas does not prove that stores and loads do not meet.
+/// Passes of a loop whose loads may be made together.
+pub const MOST_TOGETHER: i64 = 16;
+
+/// A load from the frame in a loop of one block. No store that stands before it in [`MOST_TOGETHER`] passes writes what it loads.
+/// So the loads of as many passes can be made before any of their stores, and lanes wait once for all of them.
+#[derive(Clone)]
 pub struct EarlyLoad {
     /// Its word.
     pub pc: u32,
@@ -104,6 +108,41 @@ pub struct EarlyLoad {
     pub address: Linear,
     /// By how much it changes from pass to pass.
     pub stride: i32,
+    /// The byte of the frame that the first pass loads from, if it is the same on all ways into the loop.
+    pub first: Option<i64>,
+}
+
+/// An access of the frame in a loop of one block.
+struct Access {
+    pc: u32,
+    stores: bool,
+    width: i64,
+    /// The bytes of the frame between which it lies in all passes.
+    within: ops::Range<i64>,
+    /// Its address without its offset, and that.
+    address: Option<(Linear, i64)>,
+}
+
+impl Access {
+    /// Whether a load, which is number `i` of the pass, meets nothing that a store, number `j`, writes before it. Both addresses
+    /// change by these strides.
+    fn misses(&self, i: usize, store: &Access, j: usize, strides: (Option<i32>, Option<i32>)) -> bool {
+        if store.within.end <= self.within.start || self.within.end <= store.within.start {
+            return true;
+        }
+        let distance = || {
+            let ((load, at), (store, to)) = (self.address.as_ref()?, store.address.as_ref()?);
+            let between = load.minus(store).filter(|between| between.factors.is_empty())?;
+            Some(i64::from(between.constant as i32) + at - to)
+        };
+        let Some((distance, stride)) = distance().zip(strides.0.filter(|_| strides.0 == strides.1)) else {
+            return false;
+        };
+        (i64::from(i < j)..MOST_TOGETHER).all(|passes| {
+            let distance = distance + passes * i64::from(stride);
+            distance >= store.width || -distance >= self.width
+        })
+    }
 }
 
 /// What is known of a function.
@@ -138,30 +177,50 @@ impl Finder<'_> {
     /// The loads that can be made early, where these accesses lie in the frame.
     fn early(&self, counted: &CountedLoop, found: &BTreeMap<u32, ops::Range<i64>>) -> Option<Vec<EarlyLoad>> {
         let &[block] = counted.blocks else { return None };
-        let nodes = self.cfg.block_nodes(block);
-        let mut stores = Vec::new();
-        for node in nodes {
-            match (effect(node), node.inst.op.info().class) {
-                (Effect::Other, _) => return None,
-                (Effect::Access(_), Class::Store(_)) => stores.push(found.get(&node.pc)?),
-                _ => {}
-            }
-        }
         let units = self.flow.at[block].len() as i64;
-        let (mut sums, mut loads) = (Sums::default(), Vec::new());
-        for node in nodes {
-            if let (Class::Load(_), Some(at)) = (node.inst.op.info().class, found.get(&node.pc)) {
-                let alone = stores
-                    .iter()
-                    .all(|store| store.end <= at.start || at.end <= store.start);
-                let address = sums.of(node.inst.args[1]).filter(|_| alone && !stores.is_empty());
-                loads.extend(address.map(|address| (node.pc, address)));
+        let (mut sums, mut accesses) = (Sums::default(), Vec::new());
+        for node in self.cfg.block_nodes(block) {
+            match effect(node) {
+                Effect::Other => return None,
+                Effect::Access(unit) => {
+                    let (mem, offset) = access(node)?;
+                    let stores = matches!(node.inst.op.info().class, Class::Store(_));
+                    let within = found.get(&node.pc).cloned();
+                    if stores && within.is_none() {
+                        return None;
+                    }
+                    let address = sums.of(i64::from(unit));
+                    accesses.extend(within.map(|within| Access {
+                        pc: node.pc,
+                        stores,
+                        width: i64::from(mem.size()),
+                        within,
+                        address: address.map(|address| (address, i64::from(offset))),
+                    }));
+                }
+                Effect::None => {}
             }
             sums.apply(node, units);
         }
-        let early = loads.into_iter().filter_map(|(pc, address)| {
-            let stride = address.change(|unit| sums.step(unit))? as i32;
-            Some(EarlyLoad { pc, address, stride })
+        let stride = |access: &Access| Some(access.address.as_ref()?.0.change(|unit| sums.step(unit))? as i32);
+        let strides: Vec<Option<i32>> = accesses.iter().map(stride).collect();
+        let stores = || accesses.iter().enumerate().filter(|(_, access)| access.stores);
+        if stores().next().is_none() {
+            return None;
+        }
+        let early = accesses.iter().enumerate().filter_map(|(i, load)| {
+            let stride = strides[i].filter(|_| !load.stores)?;
+            let misses = |(j, store): (usize, &Access)| load.misses(i, store, j, (strides[i], strides[j]));
+            let (address, _) = load.address.clone().filter(|_| stores().all(misses))?;
+            // From one begin so many passes go so far. From several they go further.
+            let last = i64::from(stride) * (counted.passes as i64 - 1);
+            let begins_there = stride > 0 && load.within.end - load.within.start == last + load.width;
+            Some(EarlyLoad {
+                pc: load.pc,
+                address,
+                stride,
+                first: begins_there.then_some(load.within.start),
+            })
         });
         Some(early.collect())
     }

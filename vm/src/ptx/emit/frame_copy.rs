@@ -20,6 +20,7 @@ use gpu_run_bytecode::{Class, Mem, Operand};
 
 use crate::layout::Context;
 use crate::ptx::analysis::cfg::{Node, ends_path};
+use crate::ptx::analysis::frame_ranges::EarlyLoad;
 use crate::ptx::analysis::linear::Linear;
 use crate::ptx::analysis::stack_frame::{Effect, GRANULE, NEAR, PIECE, StackFrame, effect};
 use crate::ptx::emit::function::Compiler;
@@ -272,7 +273,7 @@ impl Compiler<'_> {
     }
 
     /// The address in local memory of one that lies in the frame, in a register.
-    pub fn frame_address(&mut self, address: &Linear) -> String {
+    fn frame_address(&mut self, address: &Linear) -> String {
         let at = self.w.word();
         ptx!(self, "add.u32 {at}, %frame_less_low, {};", address.constant);
         for (unit, factor) in &address.factors {
@@ -285,22 +286,72 @@ impl Compiler<'_> {
         at
     }
 
-    /// What a load of an aligned value finds in the frame `distance` bytes after an address in local memory.
-    pub fn load_of_pass(&mut self, node: &Node, address: &str, distance: i32) -> String {
+    /// What a load of an aligned value finds in so many passes. Where these load what lies side by side, an access of local
+    /// memory loads for several of them: a multiprocessor makes few accesses in a cycle, however wide they are.
+    pub fn loads_of_passes(&mut self, node: &Node, load: &EarlyLoad, passes: usize) -> Vec<String> {
         let (Class::Load(mem), [Operand::Def(ty), ..]) = (node.inst.op.info().class, node.inst.op.info().operands)
         else {
             unreachable!("it is a load");
         };
-        let value = if ty.units() == 2 { self.w.pair() } else { self.w.word() };
-        let at = self.w.word();
-        ptx!(self, "add.u32 {at}, {address}, {distance};");
-        ptx!(
-            self,
-            "ld.local.{} {value}, [{at}+{}];",
-            load_type(mem, ty.units()),
-            node.inst.args[2]
-        );
-        value
+        let (units, width, offset) = (ty.units(), mem.size(), node.inst.args[2]);
+        let address = self.frame_address(&load.address);
+        let at = |compiler: &mut Self, distance: i32| {
+            let at = compiler.w.word();
+            ptx!(compiler, "add.u32 {at}, {address}, {distance};");
+            at
+        };
+        // In pieces of which each has several passes.
+        let side_by_side = units == 1 && load.stride == width as i32;
+        let fits = |piece: &u32| {
+            let aligned = load.first.is_some_and(|first| first % i64::from(*piece) == 0);
+            width < *piece && aligned && (passes as u32 * width).is_multiple_of(*piece)
+        };
+        if let Some(piece) = [8, 4].into_iter().find(fits).filter(|_| side_by_side) {
+            let distances = (0..passes as u32 * width).step_by(piece as usize);
+            let values = distances.flat_map(|distance| {
+                let at = at(self, distance as i32);
+                self.load_side_by_side(&at, offset, mem, piece)
+            });
+            return values.collect();
+        }
+        let load = (0..passes).map(|pass| {
+            let at = at(self, load.stride.wrapping_mul(pass as i32));
+            let value = if units == 2 { self.w.pair() } else { self.w.word() };
+            ptx!(self, "ld.local.{} {value}, [{at}+{offset}];", load_type(mem, units));
+            value
+        });
+        load.collect()
+    }
+
+    /// The values, made 32 bits wide, that lie side by side in a piece of four or eight bytes at an address of local memory.
+    fn load_side_by_side(&mut self, at: &str, offset: i64, mem: Mem, piece: u32) -> Vec<String> {
+        let words: Vec<String> = (0..piece / 4).map(|_| self.w.word()).collect();
+        match &words[..] {
+            [low, high] => {
+                let both = self.w.pair();
+                ptx!(self, "ld.local.b64 {both}, [{at}+{offset}];");
+                ptx!(self, "mov.b64 {{{low}, {high}}}, {both};");
+            }
+            words => ptx!(self, "ld.local.b32 {}, [{at}+{offset}];", words[0]),
+        }
+        let bits = 8 * mem.size();
+        if bits == 32 {
+            return words;
+        }
+        let sign = if matches!(mem, Mem::i8 | Mem::i16) {
+            "s32"
+        } else {
+            "u32"
+        };
+        let parts = words
+            .iter()
+            .flat_map(|word| (0..32).step_by(bits as usize).map(move |from| (word, from)));
+        let parts = parts.map(|(word, from)| {
+            let value = self.w.word();
+            ptx!(self, "bfe.{sign} {value}, {word}, {from}, {bits};");
+            value
+        });
+        parts.collect()
     }
 
     /// Stores a value to the frame, if the address lies there.

@@ -14,8 +14,7 @@ use gpu_run_bytecode::{Class, Op, Operand};
 
 use crate::ptx::analysis::cfg::{Node, may_throw};
 use crate::ptx::analysis::flow::Nan;
-use crate::ptx::analysis::frame_ranges::{CountedLoop, Finder, InFrame};
-use crate::ptx::analysis::linear::Linear;
+use crate::ptx::analysis::frame_ranges::{CountedLoop, EarlyLoad, Finder, InFrame, MOST_TOGETHER};
 use crate::ptx::analysis::live::writes;
 use crate::ptx::analysis::stack_frame::Values;
 use crate::ptx::emit::calls;
@@ -30,6 +29,7 @@ const COUNTED_SIZE: usize = 160;
 const ACCESS_SIZE: usize = 4;
 /// Copies that a loop gets at most.
 pub const MOST_COPIES: usize = 16;
+const _: () = assert!(MOST_COPIES as i64 <= MOST_TOGETHER);
 /// Passes of a loop that does not look at the stop flag itself, but leaves that to what is around it.
 const BRIEF: u64 = 4096;
 /// Units that are loaded early at most: each needs a register.
@@ -340,7 +340,11 @@ impl Compiler<'_> {
     /// Where the first copy of a loop begins, makes the loads of all copies that can be made early. Each copy's are in
     /// `early` then.
     pub fn load_early(&mut self, block: usize) {
-        let Some(planned) = self.loops.get(&block).filter(|_| self.copy == 1) else {
+        let Some(planned) = self
+            .loops
+            .get(&block)
+            .filter(|around| self.copy == 1 && around.copies > 1)
+        else {
             return;
         };
         // In another order a load's address may be known by other units.
@@ -348,23 +352,25 @@ impl Compiler<'_> {
             return;
         }
         let copies = planned.copies;
+        // Else odd passes come first.
+        let begins = planned.counted.as_ref().is_some_and(|counted| counted.passes.is_some());
         let nodes = self.cfg.block_nodes(block);
         let loads = planned.in_frame.early.iter().filter_map(|load| {
-            let node = nodes.iter().find(|node| node.pc == load.pc)?;
-            Some((node.clone(), load.address.clone(), load.stride))
+            let node = nodes.iter().find(|node| node.pc == load.pc)?.clone();
+            let first = load.first.filter(|_| begins);
+            Some((node, EarlyLoad { first, ..load.clone() }))
         });
         let mut left = MOST_EARLY / copies;
-        let fits = |(node, ..): &(Node, Linear, i32)| {
+        let fits = |(node, _): &(Node, EarlyLoad)| {
             let rest = left.checked_sub(writes(node).map(|range| range.count()).sum());
             rest.map(|rest| left = rest).is_some()
         };
-        let loads: Vec<(Node, Linear, i32)> = loads.take_while(fits).collect();
-        for (node, address, stride) in loads {
-            let at = self.frame_address(&address);
-            for copy in 1..=copies {
-                let value = self.load_of_pass(&node, &at, stride.wrapping_mul(copy as i32 - 1));
-                self.early.insert((node.pc, copy), value);
-            }
+        let loads: Vec<(Node, EarlyLoad)> = loads.take_while(fits).collect();
+        for (node, load) in loads {
+            let values = self.loads_of_passes(&node, &load, copies);
+            let numbered = (1..).zip(values);
+            self.early
+                .extend(numbered.map(|(copy, value)| ((node.pc, copy), value)));
         }
     }
 

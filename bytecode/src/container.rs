@@ -15,7 +15,7 @@ use crate::program::{Data, Meta, Program, SourcePlace};
 
 const MAGIC: [u8; 4] = *b"\0gbc";
 /// Version of the format and of the instruction set. A change to either changes it.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 const NAMES: [&str; 6] = ["code", "meta", "source", "data", "lines", "native"];
 const HEAD: usize = 12;
 const ENTRY: usize = 32;

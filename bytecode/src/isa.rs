@@ -342,7 +342,7 @@ table! {
     0x01f ExceptionKeep "exception.keep" [DREF, REF] Aside Slow "a = b, an exception that is kept for good: it goes to a table or global";
     0x020 NativeReturn "native_return" [] Aside Frames "return from the outermost interpreted function to the compiled one that called it; never in a program";
     0x021 Visit "visit" [] Control InLoop "note that a basic block runs which begins here, then run its first instruction, in whose place this stands; never in a program";
-    0x022 Fuel "fuel" [COUNT, GLOBAL] Control InLoop "global b, an unsigned number, less a; traps if that is below 0";
+    0x022 Fuel "fuel" [COUNT, GLOBAL] Control InLoop "subtract a from global b, an unsigned number; traps if it is less than a";
 
     // Memories, tables, segments
     0x028 MemorySize "memory.size" [DI32, MEMORY] Aside Slow "a = size of memory b in pages";

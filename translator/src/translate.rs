@@ -35,10 +35,12 @@ pub struct Options {
     pub host_functions: bool,
     /// Whether [`Translation::shared`] is looked for in any case.
     pub shared: bool,
-    /// Units of fuel that each thread has, and each process; without it nobody counts. Each entry into a function and each pass
-    /// of a loop costs as many units as it has instructions, without those of loops inside, whichever way it takes. Inlined
-    /// calls belong to their callers. Who has too few for one traps as out of fuel. So it does after the same instruction each
-    /// time and on every engine.
+    /// Units of fuel that each thread has, and each process; without it nothing is counted. An entry into a function and a pass
+    /// of a loop cost as many units as they have instructions outside of inner loops, whichever ways are taken. Inlined calls
+    /// belong to their callers. A thread with too few units for the next entry or pass traps there, on every engine.
+    ///
+    /// The units are in a global that nothing in the module names. So threads begin with what a start function has left of
+    /// them, and calls of an instance on one thread use up what it has, one after the other.
     pub fuel: Option<u64>,
 }
 

@@ -31,6 +31,7 @@ struct WarpSteps {
 };
 
 constexpr u32 MOST_WARPS = BLOCK_LANES / 32;
+static_assert(MOST_WARPS % 4 == 0, "positions are read four at a time");
 // Farther than any step: nobody waits for such a warp.
 constexpr u32 ENDED = ~0u;
 // How `vain` grows and sinks, and the most that it becomes. With that a warp looks once and goes on.

@@ -95,7 +95,7 @@ pub fn with_code(engine: &Engine, path: &Path) -> Outcome<Option<Module>> {
 pub fn needs_module_of_program(option: &str, path: &Path) -> Report {
     Report::new(format!("{option} needs the module, but this is a translated program"))
         .at(path.display().to_string())
-        .help("give the option to `gpu-run translate`")
+        .help("give the option to the command that made it, such as `gpu-run translate`")
 }
 
 /// Loads a module from a file, and translates it unless that was done before.
@@ -114,17 +114,12 @@ pub fn load(engine: &Engine, path: &Path, options: &ModuleOptions) -> Outcome<Li
     load_bytes(engine, path, bytes, options)
 }
 
-/// Translates the bytes of a module's file. A translated program is taken as it is, whatever the options say.
+/// Translates the bytes of a module's file. A translated program is taken as it is, whatever the options say; but it cannot
+/// begin to count fuel.
 pub fn load_bytes(engine: &Engine, path: &Path, bytes: Vec<u8>, options: &ModuleOptions) -> Outcome<LineSource> {
     if is_serialized(&bytes) {
         if options.fuel.is_some() {
-            return Err(Report::new(
-                "fuel is counted by code that the translator writes, and this program was translated before",
-            )
-            .at(path.display().to_string())
-            .help(
-                "give --fuel to the command that made it (translate, compile or snapshot), or give the module itself",
-            ));
+            return Err(needs_module_of_program("--fuel", path));
         }
         return Ok(LineSource {
             module: translated(engine, path, &bytes)?,

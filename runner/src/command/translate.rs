@@ -22,6 +22,12 @@ pub fn translate(args: &TranslateArgs) -> Outcome<ExitCode> {
             Report::new("--func is for --emit disasm and --emit ptx").help("leave it out: the others are whole")
         );
     }
+    if args.passes.fuel.is_some() && args.emit == Emit::Wasm {
+        return Err(
+            Report::new("fuel is counted by bytecode, and --emit wasm stops before that")
+                .help("leave --fuel out, or emit bytecode"),
+        );
+    }
     let engine = Engine::default();
     let options = ModuleOptions {
         // Emitted programs are all that is left of the module, so they take its lines along.

@@ -9,6 +9,7 @@ pub fn general() -> Vec<Test> {
         ("refuses/not_wasm", || {
             refuses("not_wasm.wasm", &["not a WebAssembly module"])
         }),
+        ("refuses/fuel_for_a_program", fuel_for_a_program),
         ("refuses/truncated", || {
             refuses("truncated.wasm", &["cut off", "offset 0x"])
         }),
@@ -157,6 +158,33 @@ fn damaged_program() -> Tested {
         )?;
     }
     Ok(())
+}
+
+/// A translated program counts fuel if it was translated so, and cannot begin to.
+fn fuel_for_a_program() -> Tested {
+    let dir = tempfile::tempdir()?;
+    let file = dir.path().join("fib.gbc").display().to_string();
+    let module = wasm("wat", "fib");
+    let translate = |options: &[&str]| {
+        let words = ["translate", &module, "--emit", "bytecode", "-o", &file];
+        run(words.iter().chain(options))
+    };
+    let fib = ["--device", "cpu", "--invoke", "fib", &file, "15"];
+    for (options, code, says) in [(&["--fuel", "100"][..], 134, "trap: out of fuel"), (&[], 0, "")] {
+        expect(
+            translate(options).status.success(),
+            "translation must work",
+            &translate(options),
+        )?;
+        let output = run(fib);
+        let right = output.status.code() == Some(code) && text(&output.stderr).contains(says);
+        expect(right, &format!("translated with {options:?}"), &output)?;
+        let output = run(["--fuel", "1000000"].iter().chain(&fib));
+        let right = output.status.code() == Some(2) && text(&output.stderr).contains("--fuel needs the module");
+        expect(right, "it is refused", &output)?;
+    }
+    let output = run(["translate", &module, "--emit", "wasm", "--fuel", "100", "-o", &file]);
+    expect(output.status.code() == Some(2), "a module has no fuel", &output)
 }
 
 /// `--deny-recursion` shows a cycle by name, whatever is asked of the module; what does not recurse

@@ -38,7 +38,7 @@ enum Op : unsigned short {
   OP_exception_keep = 0x01f,  // a = b, an exception that is kept for good: it goes to a table or global
   OP_native_return = 0x020,  // return from the outermost interpreted function to the compiled one that called it; never in a program
   OP_visit = 0x021,  // note that a basic block runs which begins here, then run its first instruction, in whose place this stands; never in a program
-  OP_fuel = 0x022,  // global b, an unsigned number, less a; traps if that is below 0
+  OP_fuel = 0x022,  // subtract a from global b, an unsigned number; traps if it is less than a
   OP_memory_size = 0x028,  // a = size of memory b in pages
   OP_memory_grow = 0x029,  // a = size of memory c in pages, then grow it by b pages; a = -1 if it cannot
   OP_memory_copy = 0x02a,  // copy c bytes from b in memory e to a in memory d

@@ -164,22 +164,30 @@ impl CompiledDevice for Cuda {
 }
 
 impl Cuda {
-    /// Lanes in a block of compiled code. The warps of a block step together (`kernel/steps.h`), so it is the largest one of
-    /// those with which a multiprocessor has room for the most lanes, if each multiprocessor gets one.
+    /// Lanes in a block of compiled code.
     fn compiled_block(&self, entry: Entry, threads: u32) -> u32 {
-        let least = self.block(threads);
-        let most = (threads / self.multiprocessors()).min(BLOCK_LANES);
         // Where it fails, no block fits.
         _ = self.context.enter();
-        let resident = |block: u32| block * Cuda::blocks_per_multiprocessor(entry.0 as sys::CUfunction, block, 0);
-        let larger = (least + WARP as u32..=most).step_by(WARP);
-        larger
-            .fold((least, resident(least)), |best, block| match resident(block) {
-                lanes if lanes >= best.1 => (block, lanes),
-                _ => best,
-            })
-            .0
+        block_of(threads, self.multiprocessors(), self.block(threads), |block| {
+            Cuda::blocks_per_multiprocessor(entry.0 as sys::CUfunction, block, 0)
+        })
     }
+}
+
+/// How many lanes the blocks have of a launch with so many threads, at least `least`. `fit` tells how many blocks of a size fit
+/// on a multiprocessor at once.
+///
+/// The warps of a block step together (`kernel/steps.h`), so it is a large one. But a multiprocessor must have room for as many
+/// lanes in such blocks as in the smallest ones. And none may get more than an eighth more threads in all, for the others
+/// wait for it.
+fn block_of(threads: u32, multiprocessors: u32, least: u32, fit: impl Fn(u32) -> u32) -> u32 {
+    let resident = |block: u32| block * fit(block);
+    let busiest = |block: u32| u64::from(threads.div_ceil(block).div_ceil(multiprocessors)) * u64::from(block);
+    let lanes = resident(least);
+    let most = (threads / multiprocessors).min(BLOCK_LANES);
+    let larger = (least + WARP as u32..=most).step_by(WARP);
+    let fitting = larger.filter(|block| busiest(*block) * 8 <= busiest(least) * 9 && resident(*block) >= lanes);
+    fitting.last().filter(|_| lanes > 0).unwrap_or(least)
 }
 
 fn symbol(name: &str) -> DeviceResult<CString> {
@@ -212,5 +220,39 @@ mod tests {
         assert_eq!(stack_bytes(2 << 30, 20 * 1024), 13104);
         assert_eq!(stack_bytes(1 << 20, 132 * 2048), 8192);
         assert_eq!(stack_bytes(0, 0), 8192);
+    }
+
+    /// How many blocks fit where there is room for so many lanes.
+    fn lanes(most: u32) -> impl Fn(u32) -> u32 {
+        move |block| most / block
+    }
+
+    #[test]
+    fn a_block_is_large_where_that_costs_nothing() {
+        let cases: [(u32, u32, u32); 9] = [
+            // As many as there is room for, in one block.
+            (132 * 512, 512, 512),
+            (132 * 512, 256, 256),
+            (132 * 1024, 1024, 512),
+            // Blocks of 416 lanes would fill a multiprocessor, but two of them are more than four small ones.
+            (132 * 512, 416, 192),
+            // Of 196 blocks of 512 lanes some multiprocessors would get two, which are 1,024 lanes in place of 768.
+            (100_000, 1024, 256),
+            // Each multiprocessor gets some.
+            (132 * 40, 1024, 64),
+            (100, 1024, 32),
+            (1, 1024, 32),
+            // Nothing fits.
+            (132 * 512, 0, 128),
+        ];
+        for (threads, most, wanted) in cases {
+            let per_multiprocessor = threads.div_ceil(132);
+            let least = per_multiprocessor.next_multiple_of(32).clamp(32, 128);
+            assert_eq!(
+                block_of(threads, 132, least, lanes(most)),
+                wanted,
+                "{threads} threads, room for {most}"
+            );
+        }
     }
 }

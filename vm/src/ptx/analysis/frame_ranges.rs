@@ -5,7 +5,7 @@
 //! found. An access of which all addresses lie in the frame needs no look whether it does, as long as local memory holds the
 //! frame (see [`stack_frame`](super::stack_frame)).
 //!
-//! Loads whose addresses no store of the loop has can be made before the loop's stores: see [`EarlyLoad`].
+//! Loads that find nothing that the loop has stored in its last passes can be made before its stores: see [`EarlyLoad`].
 //!
 //! A number stands for all that are equal to it modulo 2^32. So sums and products of limits are right where those of values
 //! wrap. An access does not wrap where its offset is added: of one with a large offset nothing is known.

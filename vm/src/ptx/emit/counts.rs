@@ -27,7 +27,8 @@ const FIRST: u32 = 4 * BLOCK_FIRST;
 const _: () = {
     assert!(super::function::PASSES <= COUNT_PASSES);
     let passes = 2 * COUNT_PASSES as u64 * super::loops::MOST_COPIES as u64 * MOST_CALLS;
-    assert!(passes * (COUNT_POLLS as u64) < 1 << 32);
+    // Between two times each lane of the block may be that far from its next look.
+    assert!(passes * ((COUNT_POLLS + BLOCK_LANES) as u64) < 1 << 32);
 };
 
 /// Bytes of shared memory that code with so many counters needs, of which lanes clear whole rows.

@@ -113,6 +113,8 @@ impl Compare {
 /// About how many machine instructions an instruction becomes.
 fn size(node: &Node) -> usize {
     match node.inst.op.info().class {
+        // It loads and stores.
+        _ if node.inst.op == Op::Fuel => 2 * ACCESS_SIZE,
         Class::Traps => 10,
         Class::Load(_) | Class::Store(_) | Class::LoadFar(_) | Class::StoreFar(_) => ACCESS_SIZE,
         Class::Aside | Class::Gpu | Class::Access => LOOP_SIZE,
@@ -142,7 +144,7 @@ fn touches(inst: &Inst, unit: i64) -> bool {
     );
     let known = matches!(
         inst.op,
-        Op::Jump | Op::BrIf | Op::BrUnless | Op::Const32 | Op::Const64 | Op::Const64S
+        Op::Jump | Op::BrIf | Op::BrUnless | Op::Const32 | Op::Const64 | Op::Const64S | Op::Fuel
     );
     !(simple || known) || info.operands.iter().zip(inst.args).any(covers)
 }

@@ -205,9 +205,7 @@ impl Finder<'_> {
         let stride = |access: &Access| Some(access.address.as_ref()?.0.change(|unit| sums.step(unit))? as i32);
         let strides: Vec<Option<i32>> = accesses.iter().map(stride).collect();
         let stores = || accesses.iter().enumerate().filter(|(_, access)| access.stores);
-        if stores().next().is_none() {
-            return None;
-        }
+        stores().next()?;
         let early = accesses.iter().enumerate().filter_map(|(i, load)| {
             let stride = strides[i].filter(|_| !load.stores)?;
             let misses = |(j, store): (usize, &Access)| load.misses(i, store, j, (strides[i], strides[j]));

@@ -389,6 +389,8 @@ pub struct Meta {
     pub stack_pointer: Option<u32>,
     /// Its thread-local storage, if it has any and is made for threads.
     pub thread_locals: Option<ThreadLocals>,
+    /// Defined global that counts fuel down, if the program does: see `fuel`.
+    pub fuel: Option<u32>,
     /// Readable names of functions, by function index.
     pub names: Vec<String>,
     /// Inlined calls.
@@ -401,6 +403,24 @@ impl Meta {
     /// Types of the imports of one kind, in order.
     fn imported<T>(&self, pick: impl Fn(&ExternType) -> Option<T>) -> Vec<T> {
         self.imports.iter().filter_map(|import| pick(&import.ty)).collect()
+    }
+
+    /// Units of fuel with which threads begin, if the program counts them.
+    pub fn fuel_units(&self) -> Option<u64> {
+        match self.globals.get(self.fuel? as usize)?.init[..] {
+            [ConstOp::I64(units)] => Some(units as u64),
+            _ => None,
+        }
+    }
+
+    /// Has threads begin with so many. Returns whether the program counts them.
+    pub fn set_fuel(&mut self, units: u64) -> bool {
+        let global = self.fuel.and_then(|index| self.globals.get_mut(index as usize));
+        let counts = global.is_some();
+        if let Some(global) = global {
+            global.init = vec![ConstOp::I64(units as i64)];
+        }
+        counts
     }
 
     /// Type index of every function: imports first.

@@ -1,7 +1,7 @@
 //! Verification of everything but code.
 
 use super::{MAX_INDEX_SPACE, Spaces, VerifyError, error};
-use crate::program::{ConstOp, ExternKind, ExternType, Limits, SegmentMode, ValType};
+use crate::program::{ConstOp, ExternKind, ExternType, GlobalType, Limits, SegmentMode, ValType};
 
 pub(super) fn verify(spaces: &Spaces<'_>) -> Result<(), VerifyError> {
     let program = spaces.program;
@@ -125,6 +125,17 @@ pub(super) fn verify(spaces: &Spaces<'_>) -> Result<(), VerifyError> {
     };
     if meta.stack_pointer.is_some_and(no_pointer) {
         return error("stack pointer", "no mutable i32 global has its index");
+    }
+    let counter = GlobalType {
+        ty: ValType::I64,
+        mutable: true,
+    };
+    if meta.fuel.is_some_and(|index| {
+        meta.globals
+            .get(index as usize)
+            .is_none_or(|global| global.ty != counter)
+    }) {
+        return error("fuel", "no mutable i64 global of the program's own has its index");
     }
     if let Some(locals) = meta.thread_locals {
         if no_pointer(locals.base) {

@@ -30,6 +30,9 @@ pub struct Inspection {
     /// Words of bytecode, of what was translated.
     #[serde(skip_serializing_if = "Option::is_none")]
     words: Option<usize>,
+    /// Units of fuel of each thread, of what counts them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fuel: Option<u64>,
     /// What the compiler for GPUs takes, of what was translated.
     #[serde(skip_serializing_if = "Option::is_none")]
     compiled: Option<Compiled>,

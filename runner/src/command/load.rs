@@ -114,17 +114,20 @@ pub fn load(engine: &Engine, path: &Path, options: &ModuleOptions) -> Outcome<Li
     load_bytes(engine, path, bytes, options)
 }
 
-/// Translates the bytes of a module's file. A translated program is taken as it is, whatever the options say; but it cannot
-/// begin to count fuel.
+/// Gives a translated program so much fuel.
+pub fn set_fuel(module: &mut Module, units: Option<u64>, path: &Path) -> Outcome<()> {
+    match units.is_none_or(|units| module.set_fuel(units)) {
+        true => Ok(()),
+        false => Err(needs_module_of_program("--fuel", path)),
+    }
+}
+
+/// Translates the bytes of a module's file. A translated program is taken as it is, whatever the options say, but for its fuel.
 pub fn load_bytes(engine: &Engine, path: &Path, bytes: Vec<u8>, options: &ModuleOptions) -> Outcome<LineSource> {
     if is_serialized(&bytes) {
-        if options.fuel.is_some() {
-            return Err(needs_module_of_program("--fuel", path));
-        }
-        return Ok(LineSource {
-            module: translated(engine, path, &bytes)?,
-            wasm: None,
-        });
+        let mut module = translated(engine, path, &bytes)?;
+        set_fuel(&mut module, options.fuel, path)?;
+        return Ok(LineSource { module, wasm: None });
     }
     let binary = wasm(path, &bytes)?;
     let _range = nvtx::range("gpu-run: translate");

@@ -336,7 +336,7 @@ fn precompiled(args: &RunArgs, engine: &gpu_run::Engine, module: &mut Module) ->
     *module = load::with_code(engine, args.module())?
         .filter(Module::is_precompiled)
         .ok_or_else(missing)?;
-    Ok(())
+    load::set_fuel(module, args.passes.fuel, args.module())
 }
 
 /// How a run translates.

@@ -171,6 +171,17 @@ impl Module {
         })
     }
 
+    /// Units of fuel with which each thread of its instances begins, if the module counts them: if it was translated with
+    /// `ModuleOptions::fuel`.
+    pub fn fuel(&self) -> Option<u64> {
+        self.program.meta.fuel_units()
+    }
+
+    /// Has threads of instances that are made from now on begin with so many units. Returns whether the module counts them.
+    pub fn set_fuel(&mut self, units: u64) -> bool {
+        self.fuel().is_some() && Arc::make_mut(&mut self.program).meta.set_fuel(units)
+    }
+
     /// The translated module as bytes, which are read faster than it is translated.
     pub fn serialize(&self) -> Vec<u8> {
         encode(&self.program)

@@ -160,7 +160,7 @@ fn damaged_program() -> Tested {
     Ok(())
 }
 
-/// A translated program counts fuel if it was translated so, and cannot begin to.
+/// A translated program counts fuel if it was translated so, of any number, and cannot begin to.
 fn fuel_for_a_program() -> Tested {
     let dir = tempfile::tempdir()?;
     let file = dir.path().join("fib.gbc").display().to_string();
@@ -170,19 +170,24 @@ fn fuel_for_a_program() -> Tested {
         run(words.iter().chain(options))
     };
     let fib = ["--device", "cpu", "--invoke", "fib", &file, "15"];
-    for (options, code, says) in [(&["--fuel", "100"][..], 134, "trap: out of fuel"), (&[], 0, "")] {
-        expect(
-            translate(options).status.success(),
-            "translation must work",
-            &translate(options),
-        )?;
-        let output = run(fib);
-        let right = output.status.code() == Some(code) && text(&output.stderr).contains(says);
-        expect(right, &format!("translated with {options:?}"), &output)?;
-        let output = run(["--fuel", "1000000"].iter().chain(&fib));
-        let right = output.status.code() == Some(2) && text(&output.stderr).contains("--fuel needs the module");
-        expect(right, "it is refused", &output)?;
-    }
+    let counted = translate(&["--fuel", "100"]);
+    expect(counted.status.success(), "translation must work", &counted)?;
+    let output = run(["inspect", &file]);
+    expect(
+        text(&output.stdout).contains("fuel: 100 units"),
+        "it counts fuel",
+        &output,
+    )?;
+    let output = run(fib);
+    let right = output.status.code() == Some(134) && text(&output.stderr).contains("trap: out of fuel");
+    expect(right, "that is too little", &output)?;
+    let output = run(["--fuel", "1000000"].iter().chain(&fib));
+    expect(output.status.success(), "another number is enough", &output)?;
+    let other = translate(&[]);
+    expect(other.status.success(), "translation must work", &other)?;
+    let output = run(["--fuel", "1000000"].iter().chain(&fib));
+    let right = output.status.code() == Some(2) && text(&output.stderr).contains("--fuel needs the module");
+    expect(right, "it is refused", &output)?;
     let output = run(["translate", &module, "--emit", "wasm", "--fuel", "100", "-o", &file]);
     expect(output.status.code() == Some(2), "a module has no fuel", &output)
 }

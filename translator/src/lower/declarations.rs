@@ -385,6 +385,7 @@ pub(super) fn constant_globals(meta: &Meta) -> Vec<Option<(ValType, u128)>> {
 
 /// Adds a global that begins with so much fuel. Each thread has its own, as of all mutable ones. Nothing in the module names it.
 pub(super) fn add_fuel(meta: &mut Meta, units: u64) -> u32 {
+    meta.fuel = Some(meta.globals.len() as u32);
     meta.globals.push(Global {
         ty: GlobalType {
             ty: ValType::I64,

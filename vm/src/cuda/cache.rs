@@ -63,7 +63,8 @@ impl Key {
     }
 }
 
-/// The hash of a program. That of the program that was asked for last is kept, for a run asks for it several times.
+/// The hash of a program, whatever fuel it has: code is the same with any. That of the program that was asked for last is
+/// kept, for a run asks for it several times.
 pub fn digest(program: &Arc<Program>) -> [u8; 32] {
     static LAST: Mutex<Option<(Weak<Program>, [u8; 32])>> = Mutex::new(None);
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
@@ -71,7 +72,15 @@ pub fn digest(program: &Arc<Program>) -> [u8; 32] {
         // As long as there is a weak reference no other program has its address.
         Some((of, digest)) if std::ptr::eq(of.as_ptr(), Arc::as_ptr(program)) => *digest,
         _ => {
-            let digest = *hash(&[&encode(program)]).as_bytes();
+            let bytes = match program.meta.fuel_units() {
+                Some(1..) => {
+                    let mut program = Program::clone(program);
+                    program.meta.set_fuel(0);
+                    encode(&program)
+                }
+                _ => encode(program),
+            };
+            let digest = *hash(&[&bytes]).as_bytes();
             *last = Some((Arc::downgrade(program), digest));
             digest
         }

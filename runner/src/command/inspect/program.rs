@@ -75,6 +75,7 @@ pub fn inspect(path: &Path, bytes: &[u8], deny_recursion: bool) -> Outcome<Inspe
             })
             .collect(),
         words: Some(program.code.len()),
+        fuel: meta.fuel_units(),
         compiled: Some(Compiled::of(program)),
         refused: refused(program),
         ..Inspection::default()

@@ -29,6 +29,9 @@ pub fn render(of: &Inspection) -> String {
     if let Some(words) = of.words {
         _ = writeln!(out, "bytecode: {words} words");
     }
+    if let Some(units) = of.fuel {
+        _ = writeln!(out, "fuel: {units} units for each thread");
+    }
     if let Some(of) = &of.compiled {
         _ = writeln!(
             out,

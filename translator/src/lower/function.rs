@@ -148,7 +148,14 @@ impl<'c> Lowering<'c> {
             self.emitter.emit(Op::Zero, &[first as i64, zeroed as i64]);
         }
         self.emitter.seal();
-        self.begin_meter();
+        if context.fuel.is_some() {
+            // A trap there is told where the function's code begins.
+            let mut first = packed.code().cursor();
+            if first.next().is_some() {
+                self.emitter.set_origin(first.origin());
+            }
+            self.begin_meter();
+        }
         let label = self.emitter.new_label();
         self.frames.push(Frame::function(label, &ty.results));
         let mut code = packed.code().cursor();

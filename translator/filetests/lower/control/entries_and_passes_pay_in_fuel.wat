@@ -19,8 +19,8 @@
 ;; func 0 passes (i32) -> (i32)
 ;;      0: enter            frame 6, header 1
 ;;      1: zero             r3, x1
-;;      2: fuel             x1, global1
-;;      3: fuel             x7, global1 ; 0x3b
+;;      2: fuel             x1, global1 ; 0x3b
+;;      3: fuel             x7, global1
 ;;      4: const32          r3, 0 ; 0x3f
 ;;      5: fuel             x7, global1 ; 0x41
 ;;      6: i32.add_imm      r3, r3, 1 ; 0x47
@@ -31,6 +31,6 @@
 ;;
 ;; func 1 empty () -> ()
 ;;     12: enter            frame 2, header 0
-;;     13: fuel             x1, global1
-;;     14: fuel             x1, global1 ; 0x5f
+;;     13: fuel             x1, global1 ; 0x5f
+;;     14: fuel             x1, global1
 ;;     15: return           header 0, r0, x0 ; 0x62

@@ -132,6 +132,14 @@ pub struct GlobalType {
     pub mutable: bool,
 }
 
+impl GlobalType {
+    /// Of a global that counts fuel.
+    pub const FUEL: GlobalType = GlobalType {
+        ty: ValType::I64,
+        mutable: true,
+    };
+}
+
 /// What an import or export is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ExternType {
@@ -415,12 +423,11 @@ impl Meta {
 
     /// Has threads begin with so many. Returns whether the program counts them.
     pub fn set_fuel(&mut self, units: u64) -> bool {
-        let global = self.fuel.and_then(|index| self.globals.get_mut(index as usize));
-        let counts = global.is_some();
-        if let Some(global) = global {
-            global.init = vec![ConstOp::I64(units as i64)];
-        }
-        counts
+        let Some(global) = self.fuel.and_then(|index| self.globals.get_mut(index as usize)) else {
+            return false;
+        };
+        global.init = vec![ConstOp::I64(units as i64)];
+        true
     }
 
     /// Type index of every function: imports first.

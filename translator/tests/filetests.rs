@@ -75,7 +75,7 @@ fn module(test: &FileTest) -> Result<Vec<u8>, String> {
 fn lowered(test: &FileTest) -> Result<String, String> {
     let options = Options {
         no_debug: test.flag("no-debug"),
-        fuel: test.option("fuel").map(|units| units.parse().expect("a number")),
+        fuel: test.number("fuel")?,
         ..Options::default()
     };
     let program = translate(&module(test)?, &options).map_err(|error| error.to_string())?;

@@ -60,6 +60,9 @@ impl Pinned {
     }
 }
 
+/// Lanes in a warp.
+pub(crate) const WARP: u32 = 32;
+
 /// How threads are laid out on the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {

@@ -40,7 +40,7 @@ constants! { CONSTANTS:
     /// See `kernel/layout.h`.
     COUNT_PASSES: u32 = 4096;
     COUNT_POLLS: u32 = 2048;
-    /// Lanes in a block of compiled code when threads fill the device.
+    /// Lanes in a block of compiled code, at most.
     BLOCK_LANES: u32 = 512;
 
     PAGE: u64 = 65536;

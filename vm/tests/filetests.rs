@@ -47,7 +47,7 @@ fn main() -> ExitCode {
 fn compiled(test: &FileTest) -> Result<String, String> {
     let bytes = wat::parse_str(test.source().ok_or("there is no source")?).map_err(|error| error.to_string())?;
     let options = Options {
-        fuel: test.option("fuel").map(|units| units.parse().expect("a number")),
+        fuel: test.number("fuel")?,
         ..Options::default()
     };
     let program = translate(&bytes, &options).map_err(|error| error.to_string())?.program;
@@ -76,10 +76,7 @@ fn compiled(test: &FileTest) -> Result<String, String> {
             single_lane: test.flag("single-lane"),
             processes: test.flag("processes"),
             samples: test.flag("samples"),
-            region_words: match test.option("regions") {
-                Some(words) => words.parse().map_err(|_| format!("--regions {words}: no number"))?,
-                None => 0,
-            },
+            region_words: test.number("regions")?.unwrap_or(0),
             comments: true,
             ..ptx::Options::default()
         },

@@ -126,15 +126,11 @@ pub(super) fn verify(spaces: &Spaces<'_>) -> Result<(), VerifyError> {
     if meta.stack_pointer.is_some_and(no_pointer) {
         return error("stack pointer", "no mutable i32 global has its index");
     }
-    let counter = GlobalType {
-        ty: ValType::I64,
-        mutable: true,
+    let no_counter = |index: u32| {
+        let global = meta.globals.get(index as usize);
+        global.is_none_or(|global| global.ty != GlobalType::FUEL)
     };
-    if meta.fuel.is_some_and(|index| {
-        meta.globals
-            .get(index as usize)
-            .is_none_or(|global| global.ty != counter)
-    }) {
+    if meta.fuel.is_some_and(no_counter) {
         return error("fuel", "no mutable i64 global of the program's own has its index");
     }
     if let Some(locals) = meta.thread_locals {

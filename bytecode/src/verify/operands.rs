@@ -165,13 +165,7 @@ impl FunctionVerifier<'_> {
             Op::GlobalSet64 => global(args[1]).ty.units() == 2 && global(args[1]).mutable,
             Op::GlobalGet128 => global(args[1]).ty.units() == 4,
             Op::GlobalSet128 => global(args[1]).ty.units() == 4 && global(args[1]).mutable,
-            Op::Fuel => {
-                global(args[1])
-                    == GlobalType {
-                        ty: ValType::I64,
-                        mutable: true,
-                    }
-            }
+            Op::Fuel => global(args[1]) == GlobalType::FUEL,
             Op::StackPointerSet => {
                 global(args[1])
                     == GlobalType {

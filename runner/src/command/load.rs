@@ -114,7 +114,7 @@ pub fn load(engine: &Engine, path: &Path, options: &ModuleOptions) -> Outcome<Li
     load_bytes(engine, path, bytes, options)
 }
 
-/// Gives a translated program so much fuel.
+/// Has threads of a translated program begin with so much fuel, if it is to be another amount.
 pub fn set_fuel(module: &mut Module, units: Option<u64>, path: &Path) -> Outcome<()> {
     match units.is_none_or(|units| module.set_fuel(units)) {
         true => Ok(()),

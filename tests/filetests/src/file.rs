@@ -89,6 +89,16 @@ impl FileTest {
         flag.and_then(|(_, value)| value.as_deref())
     }
 
+    /// The number of an option, if it is given.
+    ///
+    /// # Errors
+    ///
+    /// It is no number.
+    pub fn number<T: std::str::FromStr>(&self, name: &str) -> Result<Option<T>, String> {
+        let number = |text: &str| text.parse().map_err(|_| format!("--{name} {text}: no number"));
+        self.option(name).map(number).transpose()
+    }
+
     /// The source, with the head before it, so that lines in messages are the file's.
     pub fn source(&self) -> Option<&str> {
         self.has_source.then_some(&self.before)

@@ -387,10 +387,7 @@ pub(super) fn constant_globals(meta: &Meta) -> Vec<Option<(ValType, u128)>> {
 pub(super) fn add_fuel(meta: &mut Meta, units: u64) -> u32 {
     meta.fuel = Some(meta.globals.len() as u32);
     meta.globals.push(Global {
-        ty: GlobalType {
-            ty: ValType::I64,
-            mutable: true,
-        },
+        ty: GlobalType::FUEL,
         init: vec![ConstOp::I64(units as i64)],
     });
     meta.global_types().len() as u32 - 1

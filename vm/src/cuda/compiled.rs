@@ -12,7 +12,7 @@ use crate::compiled::{CompiledDevice, Entry, Module};
 use crate::cuda::link::{Input, LinkOptions, Progress, link};
 use crate::cuda::sass::{FunctionStats, parse};
 use crate::device::{CodeFormat, Target};
-use crate::device::{Device, DeviceError, DeviceResult, Plan};
+use crate::device::{Device, DeviceError, DeviceResult, Plan, WARP};
 use crate::layout::{BLOCK_LANES, Ptr};
 
 // The driver's pointers are the handles.
@@ -21,9 +21,6 @@ use crate::layout::{BLOCK_LANES, Ptr};
 fn handle(module: Module) -> sys::CUmodule {
     module.0 as sys::CUmodule
 }
-
-/// Lanes in a warp.
-const WARP: usize = 32;
 
 /// Bytes of stack of a lane: no more than this, however much memory there is, and no less.
 const STACK: (u64, u64) = (8 << 10, 64 << 10);
@@ -185,9 +182,9 @@ fn block_of(threads: u32, multiprocessors: u32, least: u32, fit: impl Fn(u32) ->
     let busiest = |block: u32| u64::from(threads.div_ceil(block).div_ceil(multiprocessors)) * u64::from(block);
     let lanes = resident(least);
     let most = (threads / multiprocessors).min(BLOCK_LANES);
-    let larger = (least + WARP as u32..=most).step_by(WARP);
-    let fitting = larger.filter(|block| busiest(*block) * 8 <= busiest(least) * 9 && resident(*block) >= lanes);
-    fitting.last().filter(|_| lanes > 0).unwrap_or(least)
+    let mut larger = (least / WARP + 1..=most / WARP).rev().map(|warps| warps * WARP);
+    let fits = |block: &u32| lanes > 0 && busiest(*block) * 8 <= busiest(least) * 9 && resident(*block) >= lanes;
+    larger.find(fits).unwrap_or(least)
 }
 
 fn symbol(name: &str) -> DeviceResult<CString> {

@@ -35,7 +35,6 @@ use self::image::Image;
 pub(super) use self::image::parts_at_most;
 use self::intake::{InputMemory, input_bytes};
 use self::slots::Slots;
-pub(super) use self::slots::WARP;
 use super::{End, Store, StoreError, allocates};
 use crate::layout;
 use crate::services::Services;

@@ -102,8 +102,8 @@ pub const MOST_TOGETHER: i64 = 16;
 /// So the loads of as many passes can be made before any of their stores, and lanes wait once for all of them.
 #[derive(Clone)]
 pub struct EarlyLoad {
-    /// Its word.
-    pub pc: u32,
+    /// The instruction.
+    pub node: Node,
     /// Its address in a pass, without its offset.
     pub address: Linear,
     /// By how much it changes from pass to pass.
@@ -113,20 +113,21 @@ pub struct EarlyLoad {
 }
 
 /// An access of the frame in a loop of one block.
-struct Access {
-    pc: u32,
+struct Access<'a> {
+    node: &'a Node,
     stores: bool,
     width: i64,
     /// The bytes of the frame between which it lies in all passes.
     within: ops::Range<i64>,
     /// Its address without its offset, and that.
     address: Option<(Linear, i64)>,
+    /// By how much that changes from pass to pass.
+    stride: Option<i32>,
 }
 
-impl Access {
-    /// Whether a load, which is number `i` of the pass, meets nothing that a store, number `j`, writes before it. Both addresses
-    /// change by these strides.
-    fn misses(&self, i: usize, store: &Access, j: usize, strides: (Option<i32>, Option<i32>)) -> bool {
+impl Access<'_> {
+    /// Whether a load meets nothing that a store of the loop writes before it.
+    fn misses(&self, store: &Access) -> bool {
         if store.within.end <= self.within.start || self.within.end <= store.within.start {
             return true;
         }
@@ -135,10 +136,12 @@ impl Access {
             let between = load.minus(store).filter(|between| between.factors.is_empty())?;
             Some(i64::from(between.constant as i32) + at - to)
         };
-        let Some((distance, stride)) = distance().zip(strides.0.filter(|_| strides.0 == strides.1)) else {
+        let Some((distance, stride)) = distance().zip(self.stride.filter(|_| self.stride == store.stride)) else {
             return false;
         };
-        (i64::from(i < j)..MOST_TOGETHER).all(|passes| {
+        // In its own pass a store that comes later does not matter.
+        let later = self.node.pc < store.node.pc;
+        (i64::from(later)..MOST_TOGETHER).all(|passes| {
             let distance = distance + passes * i64::from(stride);
             distance >= store.width || -distance >= self.width
         })
@@ -191,30 +194,37 @@ impl Finder<'_> {
                     }
                     let address = sums.of(i64::from(unit));
                     accesses.extend(within.map(|within| Access {
-                        pc: node.pc,
+                        node,
                         stores,
                         width: i64::from(mem.size()),
                         within,
                         address: address.map(|address| (address, i64::from(offset))),
+                        stride: None,
                     }));
                 }
                 Effect::None => {}
             }
             sums.apply(node, units);
         }
-        let stride = |access: &Access| Some(access.address.as_ref()?.0.change(|unit| sums.step(unit))? as i32);
-        let strides: Vec<Option<i32>> = accesses.iter().map(stride).collect();
-        let stores = || accesses.iter().enumerate().filter(|(_, access)| access.stores);
-        stores().next()?;
-        let early = accesses.iter().enumerate().filter_map(|(i, load)| {
-            let stride = strides[i].filter(|_| !load.stores)?;
-            let misses = |(j, store): (usize, &Access)| load.misses(i, store, j, (strides[i], strides[j]));
-            let (address, _) = load.address.clone().filter(|_| stores().all(misses))?;
+        for access in &mut accesses {
+            let change = access
+                .address
+                .as_ref()
+                .and_then(|(address, _)| address.change(|unit| sums.step(unit)));
+            access.stride = change.map(|change| change as i32);
+        }
+        let (stores, loads): (Vec<Access>, Vec<Access>) = accesses.into_iter().partition(|access| access.stores);
+        if stores.is_empty() {
+            return None;
+        }
+        let early = loads.into_iter().filter_map(|load| {
+            let stride = load.stride.filter(|_| stores.iter().all(|store| load.misses(store)))?;
+            let (address, _) = load.address?;
             // From one begin so many passes go so far. From several they go further.
             let last = i64::from(stride) * (counted.passes as i64 - 1);
             let begins_there = stride > 0 && load.within.end - load.within.start == last + load.width;
             Some(EarlyLoad {
-                pc: load.pc,
+                node: load.node.clone(),
                 address,
                 stride,
                 first: begins_there.then_some(load.within.start),

@@ -288,12 +288,12 @@ impl Compiler<'_> {
 
     /// What a load of an aligned value finds in so many passes. Where these load what lies side by side, an access of local
     /// memory loads for several of them: a multiprocessor makes few accesses in a cycle, however wide they are.
-    pub fn loads_of_passes(&mut self, node: &Node, load: &EarlyLoad, passes: usize) -> Vec<String> {
-        let (Class::Load(mem), [Operand::Def(ty), ..]) = (node.inst.op.info().class, node.inst.op.info().operands)
-        else {
+    pub fn loads_of_passes(&mut self, load: &EarlyLoad, passes: usize) -> Vec<String> {
+        let (info, offset) = (load.node.inst.op.info(), load.node.inst.args[2]);
+        let (Class::Load(mem), [Operand::Def(ty), ..]) = (info.class, info.operands) else {
             unreachable!("it is a load");
         };
-        let (units, width, offset) = (ty.units(), mem.size(), node.inst.args[2]);
+        let (units, width) = (ty.units(), mem.size());
         let address = self.frame_address(&load.address);
         let at = |compiler: &mut Self, distance: i32| {
             let at = compiler.w.word();

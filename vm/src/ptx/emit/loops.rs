@@ -356,23 +356,20 @@ impl Compiler<'_> {
         let copies = planned.copies;
         // Else odd passes come first.
         let begins = planned.counted.as_ref().is_some_and(|counted| counted.passes.is_some());
-        let nodes = self.cfg.block_nodes(block);
-        let loads = planned.in_frame.early.iter().filter_map(|load| {
-            let node = nodes.iter().find(|node| node.pc == load.pc)?.clone();
-            let first = load.first.filter(|_| begins);
-            Some((node, EarlyLoad { first, ..load.clone() }))
+        let loads = planned.in_frame.early.iter().map(|load| EarlyLoad {
+            first: load.first.filter(|_| begins),
+            ..load.clone()
         });
         let mut left = MOST_EARLY / copies;
-        let fits = |(node, _): &(Node, EarlyLoad)| {
-            let rest = left.checked_sub(writes(node).map(|range| range.count()).sum());
+        let fits = |load: &EarlyLoad| {
+            let rest = left.checked_sub(writes(&load.node).map(|range| range.count()).sum());
             rest.map(|rest| left = rest).is_some()
         };
-        let loads: Vec<(Node, EarlyLoad)> = loads.take_while(fits).collect();
-        for (node, load) in loads {
-            let values = self.loads_of_passes(&node, &load, copies);
-            let numbered = (1..).zip(values);
+        let loads: Vec<EarlyLoad> = loads.take_while(fits).collect();
+        for load in loads {
+            let numbered = (1..).zip(self.loads_of_passes(&load, copies));
             self.early
-                .extend(numbered.map(|(copy, value)| ((node.pc, copy), value)));
+                .extend(numbered.map(|(copy, value)| ((load.node.pc, copy), value)));
         }
     }
 

@@ -4,8 +4,8 @@ use bytemuck::Zeroable;
 
 use super::super::Store;
 use super::BatchOptions;
-use super::slots::{Spread, WARP, lanes_of_warps};
-use crate::device::{DeviceResult, Plan};
+use super::slots::{Spread, lanes_of_warps};
+use crate::device::{DeviceResult, Plan, WARP};
 use crate::layout::{PIPE_BYTES, PROCESS_STRINGS, Pipe, Process, ProcessTable, Ptr};
 
 /// Entries for processes that others start, and pipes, for each lane: some have ended, and nobody has asked how.

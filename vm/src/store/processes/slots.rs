@@ -11,7 +11,7 @@ use super::BatchOptions;
 use super::families::{FAMILY_BYTES, family_lanes};
 use super::image::Image;
 use crate::compiled::Entry;
-use crate::device::{DeviceResult, Plan};
+use crate::device::{DeviceResult, Plan, WARP};
 use crate::layout::{self, Batch, ProcessProgram, ProcessSlot, Ptr, Thread};
 
 /// Neighbours' memories begin at addresses that differ by more than a power of two.
@@ -19,8 +19,6 @@ const APART: u64 = 4352;
 /// Of the device's free memory, what slots may take.
 const SHARE: (u64, u64) = (9, 10);
 
-/// Lanes of a warp.
-pub(in crate::store) const WARP: u32 = 32;
 /// Warps of a multiprocessor that keep it busy with compiled code: one for each of its schedulers.
 const WARPS_ENOUGH: u32 = 4;
 /// More lanes than any device has.

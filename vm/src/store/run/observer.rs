@@ -14,10 +14,9 @@ use gpu_run_bytecode::code::instructions;
 use gpu_run_bytecode::{Op, Program};
 
 use super::super::Store;
-use super::super::processes::WARP;
 use super::super::samples::{Programs, Stack};
 use super::vitals::words;
-use crate::device::{Device, DeviceResult};
+use crate::device::{Device, DeviceResult, WARP};
 use crate::layout::{MARK_FRAMES, MARK_GROUP, MARK_OWN, Ptr, Spawner};
 use crate::stands::place_of_unmarked;
 

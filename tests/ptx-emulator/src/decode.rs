@@ -32,6 +32,8 @@ enum Meaning {
     Registers(Register, u32),
     /// A place in the frame, and its bytes.
     Frame(u32, u32),
+    /// A place in the block's shared memory.
+    Shared(u32),
 }
 
 /// The name of a function, of the tokens before its body.
@@ -46,6 +48,11 @@ pub fn function_name<'t>(head: &[Token<'t>]) -> Option<&'t str> {
         }
     }
     None
+}
+
+/// The name of a variable in shared memory that a function declares.
+pub fn shared_name(function: &str, variable: &str) -> String {
+    format!("{function}.{variable}")
 }
 
 /// A declaration without its state space: `.align 8 .b8 name[16]`.
@@ -95,6 +102,8 @@ pub struct Decoder<'m, 't> {
     module: &'m Module,
     /// Which of the module's sources the function is of.
     source: u32,
+    /// The function's name.
+    name: &'t str,
     scopes: Vec<FxHashMap<&'t str, Meaning>>,
     function: Function,
     constants: FxHashMap<u64, u32>,
@@ -108,10 +117,11 @@ pub struct Decoder<'m, 't> {
 }
 
 /// Decodes a function: what stands before its body, and the body.
-pub fn function(module: &Module, source: u32, head: &[Token], body: &[Token]) -> Result<Function> {
+pub fn function<'t>(module: &Module, source: u32, head: &[Token<'t>], body: &[Token<'t>]) -> Result<Function> {
     let mut decoder = Decoder {
         module,
         source,
+        name: function_name(head).unwrap_or_default(),
         scopes: vec![FxHashMap::default()],
         function: Function::default(),
         constants: FxHashMap::default(),
@@ -238,6 +248,15 @@ impl<'t> Decoder<'_, 't> {
             ".param" | ".local" => {
                 let declared = variable(&tokens[1..])?;
                 self.in_frame(&declared);
+                Ok(())
+            }
+            ".shared" => {
+                let declared = variable(&tokens[1..])?;
+                let key = (self.source, shared_name(self.name, declared.name));
+                let Some(at) = self.module.shared_variables.get(&key) else {
+                    return self.fail(format!("{} was not found before", declared.name));
+                };
+                self.declare(declared.name, Meaning::Shared(*at));
                 Ok(())
             }
             ".pragma" => Ok(()),

@@ -296,6 +296,8 @@ pub enum Op {
     Move(u32, Src),
     /// The address in the lane's stack that has these low 32 bits.
     OnStack(u32, Src),
+    /// The same in the block's shared memory.
+    InShared(u32, Src),
     Binary(Binary, Ty, u32, Src, Src),
     Unary(Unary, Ty, u32, Src),
     Ternary(Ternary, Ty, u32, [Src; 3]),

@@ -203,6 +203,11 @@ impl<'m> Lane<'m> {
                     let from_begin = (get!(*low) as u32).wrapping_sub(begin as u32);
                     registers[*to as usize] = begin + u64::from(from_begin);
                 }
+                Op::InShared(to, low) => {
+                    let begin = memory.shared();
+                    let from_begin = (get!(*low) as u32).wrapping_sub(begin as u32);
+                    registers[*to as usize] = begin + u64::from(from_begin);
+                }
                 Op::Binary(op, ty, to, a, b) => registers[*to as usize] = binary(*op, *ty, get!(*a), get!(*b)),
                 Op::Unary(op, ty, to, a) => registers[*to as usize] = unary(*op, *ty, get!(*a)),
                 Op::Ternary(op, ty, to, [a, b, c]) => {

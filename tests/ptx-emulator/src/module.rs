@@ -253,6 +253,7 @@ impl Module {
                                 end = find(end + 1, &["{", "}"])?;
                                 depth = if tokens[end].text == "{" { depth + 1 } else { depth - 1 };
                             }
+                            self.shared_in(source, name, &tokens[begin..end])?;
                             bodies.push(Body {
                                 function,
                                 source,
@@ -270,15 +271,29 @@ impl Module {
                             self.shared.insert(name.to_owned());
                         } else if tokens[kind].text == ".shared" {
                             let variable = decode::variable(&tokens[kind + 1..end])?;
-                            let key = (source, variable.name.to_owned());
-                            self.shared_variables.insert(key, self.shared_bytes);
-                            self.shared_bytes += (variable.bytes as u32).next_multiple_of(16);
+                            self.shared_variable(source, variable.name.to_owned(), variable.bytes);
                         } else if !outside {
                             self.variable(source, &tokens[kind + 1..end], common, initializers)?;
                         }
                         at = end + 1;
                     }
                 }
+            }
+        }
+        Ok(())
+    }
+
+    fn shared_variable(&mut self, source: u32, name: String, bytes: u32) {
+        self.shared_variables.insert((source, name), self.shared_bytes);
+        self.shared_bytes += bytes.next_multiple_of(16);
+    }
+
+    /// The variables in shared memory that a function declares in its body.
+    fn shared_in(&mut self, source: u32, function: &str, body: &[Token]) -> decode::Result<()> {
+        for (i, token) in body.iter().enumerate() {
+            if token.text == ".shared" {
+                let variable = decode::variable(&body[i + 1..])?;
+                self.shared_variable(source, decode::shared_name(function, variable.name), variable.bytes);
             }
         }
         Ok(())

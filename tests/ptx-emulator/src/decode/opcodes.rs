@@ -384,7 +384,7 @@ impl<'t> Decoder<'_, 't> {
     }
 
     fn access(&mut self, load: bool, modifiers: &mut Modifiers, first: &Operand, second: &Operand) -> Result<()> {
-        let local = modifiers.take("local");
+        let (local, shared) = (modifiers.take("local"), modifiers.take("shared"));
         modifiers.drop(&SPACES);
         let strong = modifiers.drop(&STRONG);
         let parts = match (modifiers.take("v2"), modifiers.take("v4")) {
@@ -396,9 +396,12 @@ impl<'t> Decoder<'_, 't> {
         let (memory, value) = if load { (second, first) } else { (first, second) };
         let (base, offset) = match memory {
             Operand::Memory(base, offset) => (*base, *offset),
-            Operand::ShortMemory(base, offset) if local => {
+            Operand::ShortMemory(base, offset) if local || shared => {
                 let whole = self.scratch();
-                self.push(Op::OnStack(whole, *base));
+                self.push(match local {
+                    true => Op::OnStack(whole, *base),
+                    false => Op::InShared(whole, *base),
+                });
                 (Src::register(whole), *offset)
             }
             _ => return self.fail("an address is expected"),

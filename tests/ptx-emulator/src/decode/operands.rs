@@ -111,6 +111,7 @@ impl<'t> Decoder<'_, 't> {
         match self.meaning(text) {
             Some(Meaning::Register(register)) => return Operand::Register(register),
             Some(Meaning::Frame(offset, _)) => return Operand::Value(Src::frame(offset)),
+            Some(Meaning::Shared(offset)) => return Operand::Value(Src::shared(offset)),
             _ => {}
         }
         if self.module.shared.contains(text) {

@@ -84,6 +84,9 @@ pub struct Plan {
 /// that a kernel may have read is written later.
 pub const CODE_LINE: u64 = 128;
 
+/// Bytes of shared memory of a multiprocessor of compute capability 9.0.
+pub const FRAME_MEMORY: u32 = 228 << 10;
+
 /// The form of the code that a device loads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CodeFormat {
@@ -114,6 +117,15 @@ impl Target {
     /// multiprocessor has 65,536 registers, and a lane takes at most 256 of them.
     pub fn lanes_at_least(&self) -> u32 {
         self.multiprocessors * 256
+    }
+
+    /// Bytes of shared memory of a multiprocessor for frames of kernels: all of it, on devices that have about as much as those
+    /// on which this was found to be faster than local memory.
+    pub fn frame_memory(&self) -> u32 {
+        match self.compute_capability.0 {
+            9 | 10 => FRAME_MEMORY,
+            _ => 0,
+        }
     }
 
     /// Lanes that are resident at once at most.

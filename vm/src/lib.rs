@@ -41,7 +41,7 @@ pub use counts::{Counted, CountedPlace, Counts, Kind};
 pub use cpu::Cpu;
 pub use cuda::{Cuda, DeviceInfo, devices, has_driver};
 pub use debug::{DebugCounts, DebugFormat, DebugMessage, DebugOptions, Level, ThreadSet};
-pub use device::{CODE_LINE, CodeFormat, Device, DeviceError, DeviceResult, Pinned, Plan, Target};
+pub use device::{CODE_LINE, CodeFormat, Device, DeviceError, DeviceResult, FRAME_MEMORY, Pinned, Plan, Target};
 pub use fault::{Backtrace, Fault, HeapFault};
 pub use heap_profile::{HeapGroup, HeapProfile, HeapSnapshot};
 pub use layout::Ptr;

@@ -115,6 +115,8 @@ pub struct Options {
     pub far_images: bool,
     /// Where functions keep their frames of the shadow stack.
     pub local_frames: LocalFrames,
+    /// Bytes of shared memory of a multiprocessor that kernels may keep their own frames in, in place of local memory.
+    pub frame_memory: u32,
     /// Whether the lanes of a warp meet after calls, in and after loops, and where their ways join: see
     /// `emit::reconvergence`. Not for threads that may wait for each other: one would wait for a lane that waits for it. The
     /// machine code must not have ptxas's barriers around calls: see `cuda::barriers`.

@@ -13,6 +13,7 @@
 //! - `--processes`: each thread is a process of a batch;
 //! - `--cold 1,2.3`: function 1 and the fourth block of function 2 are not compiled;
 //! - `--regions 20`: functions of more than 20 words are compiled in regions;
+//! - `--frame-memory 233472`: kernels have their own frames in shared memory, of which a multiprocessor has so much;
 //! - `--fuel 1000`: entries and passes pay in fuel;
 //! - `--only f0,f1`: only the definitions of these functions; `start_1` is the kernel of function 1.
 
@@ -35,7 +36,7 @@ const COMMANDS: &[Command] = &[Command {
         "samples",
         "single-lane",
     ],
-    options: &["cold", "fuel", "only", "regions"],
+    options: &["cold", "frame-memory", "fuel", "only", "regions"],
     run: compiled,
 }];
 
@@ -71,6 +72,7 @@ fn compiled(test: &FileTest) -> Result<String, String> {
                 true => ptx::LocalFrames::Always,
                 false => ptx::LocalFrames::Never,
             },
+            frame_memory: test.number("frame-memory")?.unwrap_or(0),
             deep_calls: test.flag("deep-calls"),
             reconverge: test.flag("reconverge"),
             single_lane: test.flag("single-lane"),

@@ -17,7 +17,9 @@ use gpu_run_vm::cuda::code::{
 use gpu_run_vm::cuda::link::Progress;
 use gpu_run_vm::cuda::{ahead, barriers};
 use gpu_run_vm::ptx::{Blocks, Options, Tuning, Unit, reachable};
-use gpu_run_vm::{CodeFormat, Counted, DeviceError, DeviceResult, Instantiated, Store, Target, threads_may_wait};
+use gpu_run_vm::{
+    CodeFormat, Counted, DeviceError, DeviceResult, FRAME_MEMORY, Instantiated, Store, Target, threads_may_wait,
+};
 
 pub use estimate::Compiling;
 pub use functions::Functions;
@@ -159,6 +161,7 @@ const KNOWN: Surroundings = Surroundings {
     known_code: true,
     checked_heap: false,
     processes: false,
+    frame_memory: FRAME_MEMORY,
 };
 
 /// What compiling all of a program would take by which it can be entered, on this machine.
@@ -412,6 +415,7 @@ pub(super) fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Progra
         known_code: barriers::are_known(&target),
         checked_heap: store.checks_heap(),
         processes: policy.processes,
+        frame_memory: target.frame_memory(),
     };
     let options = Options {
         // Processes have no samples, and no counts.

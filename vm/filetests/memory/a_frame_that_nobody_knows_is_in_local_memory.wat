@@ -24,7 +24,7 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<11>;
 ;; 	.reg .b64 %d<11>;
-;; 	.reg .b32 %w<26>;
+;; 	.reg .b32 %w<29>;
 ;; 	.reg .b64 %l<23>;
 ;; 	.reg .pred %p<16>;
 ;; 	.local .align 16 .b8 frame[32];
@@ -50,8 +50,6 @@
 ;; 	ld.param.b32 %r0, [args+0];
 ;; 	ld.const.b32 %w1, [instance+80];
 ;; 	mad.wide.u32 %l2, %w1, 8, %globals;
-;; 	mov.u64 %l3, frame;
-;; 	cvt.u32.u64 %frame, %l3;
 ;; 	ld.global.b32 %w2, [%l2];
 ;; 	sub.u32 %frame_low, %w2, 32;
 ;; 	and.b32 %w3, %w2, 15;
@@ -64,39 +62,42 @@
 ;; 	setp.ge.and.u32 %p4, %frame_low, %w5, %p3;
 ;; 	selp.b32 %frame_size, 32, 0, %p4;
 ;; 	cvt.u64.u32 %frame_at, %frame_low;
-;; 	sub.u32 %frame_less_low, %frame, %frame_low;
 ;; 	add.s64 %frame_at, %base, %frame_at;
+;; 	mov.u64 %l3, frame;
+;; 	cvt.u32.u64 %frame, %l3;
+;; 	sub.u32 %frame_less_low, %frame, %frame_low;
 ;; 	mov.b32 %w6, 0;
 ;; COPY_1:
 ;; 	setp.ge.u32 %p5, %w6, %frame_size;
 ;; 	@%p5 bra COPIED_2;
 ;; 	cvt.u64.u32 %l4, %w6;
-;; 	add.u32 %w7, %frame, %w6;
 ;; 	add.s64 %l5, %frame_at, %l4;
 ;; 	ld.global.b64 %l6, [%l5];
 ;; 	ld.global.b64 %l7, [%l5+8];
+;; 	add.u32 %w7, %frame, %w6;
 ;; 	st.local.b64 [%w7], %l6;
-;; 	st.local.b64 [%w7+8], %l7;
+;; 	add.u32 %w8, %frame, %w6;
+;; 	st.local.b64 [%w8+8], %l7;
 ;; 	add.u32 %w6, %w6, 16;
 ;; 	bra COPY_1;
 ;; COPIED_2:
 ;; B0:
 ;; 	// global_get32     r4, global0
-;; 	ld.const.b32 %w8, [instance+80];
-;; 	mad.wide.u32 %l8, %w8, 8, %globals;
+;; 	ld.const.b32 %w9, [instance+80];
+;; 	mad.wide.u32 %l8, %w9, 8, %globals;
 ;; 	ld.global.b32 %r4, [%l8];
 ;; 	// i32.add_imm      r3, r4, -32
 ;; 	add.s32 %r3, -32, %r4;
 ;; 	// stack_pointer_set r3, global0
-;; 	ld.local.b32 %w9, [%local+60];
-;; 	sub.u32 %w10, %size, 1;
-;; 	sub.u32 %w11, %r3, 1;
+;; 	ld.local.b32 %w10, [%local+60];
+;; 	sub.u32 %w11, %size, 1;
+;; 	sub.u32 %w12, %r3, 1;
 ;; 	setp.ne.u32 %p6, %r3, 0;
-;; 	setp.gt.and.u32 %p8, %w11, %w10, %p6;
-;; 	setp.lt.or.u32 %p7, %r3, %w9, %p8;
+;; 	setp.gt.and.u32 %p8, %w12, %w11, %p6;
+;; 	setp.lt.or.u32 %p7, %r3, %w10, %p8;
 ;; 	@%p7 bra TRAP_4;
-;; 	ld.const.b32 %w12, [instance+80];
-;; 	mad.wide.u32 %l9, %w12, 8, %globals;
+;; 	ld.const.b32 %w13, [instance+80];
+;; 	mad.wide.u32 %l9, %w13, 8, %globals;
 ;; 	st.global.b32 [%l9], %r3;
 ;; 	// i32.shl2_add     r4, r0, r3
 ;; 	{
@@ -105,16 +106,16 @@
 ;; 	add.s32 %r4, %xr3, %r3;
 ;; 	}
 ;; 	// store32          r4, r0, +0
-;; 	sub.u32 %w13, %r4, %frame_low;
-;; 	add.u32 %w13, %w13, 0;
-;; 	setp.lt.u32 %p9, %w13, %frame_size;
-;; 	add.u32 %w14, %frame, %w13;
+;; 	sub.u32 %w14, %r4, %frame_low;
+;; 	add.u32 %w14, %w14, 0;
+;; 	setp.lt.u32 %p9, %w14, %frame_size;
 ;; 	@!%p9 bra MEMORY_7;
-;; 	st.local.b32 [%w14], %r0;
+;; 	add.u32 %w15, %frame, %w14;
+;; 	st.local.b32 [%w15], %r0;
 ;; 	bra ACCESSED_6;
 ;; MEMORY_7:
-;; 	sub.u32 %w15, %size, 4;
-;; 	setp.gt.u32 %p10, %r4, %w15;
+;; 	sub.u32 %w16, %size, 4;
+;; 	setp.gt.u32 %p10, %r4, %w16;
 ;; 	@%p10 bra TRAP_8;
 ;; 	cvt.u64.u32 %l10, %r4;
 ;; 	add.s64 %l10, %base, %l10;
@@ -123,34 +124,35 @@
 ;; 	// i32.add_imm      r4, r3, 32
 ;; 	add.s32 %r4, 32, %r3;
 ;; 	// stack_pointer_set r4, global0
-;; 	ld.local.b32 %w16, [%local+60];
-;; 	sub.u32 %w17, %size, 1;
-;; 	sub.u32 %w18, %r4, 1;
+;; 	ld.local.b32 %w17, [%local+60];
+;; 	sub.u32 %w18, %size, 1;
+;; 	sub.u32 %w19, %r4, 1;
 ;; 	setp.ne.u32 %p11, %r4, 0;
-;; 	setp.gt.and.u32 %p13, %w18, %w17, %p11;
-;; 	setp.lt.or.u32 %p12, %r4, %w16, %p13;
+;; 	setp.gt.and.u32 %p13, %w19, %w18, %p11;
+;; 	setp.lt.or.u32 %p12, %r4, %w17, %p13;
 ;; 	@%p12 bra TRAP_10;
-;; 	ld.const.b32 %w19, [instance+80];
-;; 	mad.wide.u32 %l11, %w19, 8, %globals;
+;; 	ld.const.b32 %w20, [instance+80];
+;; 	mad.wide.u32 %l11, %w20, 8, %globals;
 ;; 	st.global.b32 [%l11], %r4;
 ;; 	// return           header 1, r0, x0
-;; 	mov.b32 %w20, 0;
+;; 	mov.b32 %w21, 0;
 ;; COPY_11:
-;; 	setp.ge.u32 %p14, %w20, %frame_size;
+;; 	setp.ge.u32 %p14, %w21, %frame_size;
 ;; 	@%p14 bra COPIED_12;
-;; 	cvt.u64.u32 %l12, %w20;
-;; 	add.u32 %w21, %frame, %w20;
+;; 	cvt.u64.u32 %l12, %w21;
 ;; 	add.s64 %l13, %frame_at, %l12;
-;; 	ld.local.b64 %l14, [%w21];
-;; 	ld.local.b64 %l15, [%w21+8];
+;; 	add.u32 %w22, %frame, %w21;
+;; 	ld.local.b64 %l14, [%w22];
+;; 	add.u32 %w23, %frame, %w21;
+;; 	ld.local.b64 %l15, [%w23+8];
 ;; 	st.global.b64 [%l13], %l14;
 ;; 	st.global.b64 [%l13+8], %l15;
-;; 	add.u32 %w20, %w20, 16;
+;; 	add.u32 %w21, %w21, 16;
 ;; 	bra COPY_11;
 ;; COPIED_12:
 ;; 	ld.global.b64 %l16, [%launch+88];
-;; 	ld.local.b32 %w22, [%local+24];
-;; 	mad.wide.u32 %l16, %w22, 0, %l16;
+;; 	ld.local.b32 %w24, [%local+24];
+;; 	mad.wide.u32 %l16, %w24, 0, %l16;
 ;; 	bra DONE;
 ;; DONE:
 ;; 	ld.local.b64 %l17, [%local+848];
@@ -174,22 +176,23 @@
 ;; TRAP_BOUNDS:
 ;; 	mov.b32 %trap_kind, 2;
 ;; TRAP:
-;; 	mov.b32 %w23, 0;
+;; 	mov.b32 %w25, 0;
 ;; COPY_13:
-;; 	setp.ge.u32 %p15, %w23, %frame_size;
+;; 	setp.ge.u32 %p15, %w25, %frame_size;
 ;; 	@%p15 bra COPIED_14;
-;; 	cvt.u64.u32 %l18, %w23;
-;; 	add.u32 %w24, %frame, %w23;
+;; 	cvt.u64.u32 %l18, %w25;
 ;; 	add.s64 %l19, %frame_at, %l18;
-;; 	ld.local.b64 %l20, [%w24];
-;; 	ld.local.b64 %l21, [%w24+8];
+;; 	add.u32 %w26, %frame, %w25;
+;; 	ld.local.b64 %l20, [%w26];
+;; 	add.u32 %w27, %frame, %w25;
+;; 	ld.local.b64 %l21, [%w27+8];
 ;; 	st.global.b64 [%l19], %l20;
 ;; 	st.global.b64 [%l19+8], %l21;
-;; 	add.u32 %w23, %w23, 16;
+;; 	add.u32 %w25, %w25, 16;
 ;; 	bra COPY_13;
 ;; COPIED_14:
-;; 	ld.const.b32 %w25, [starts+0];
-;; 	add.u32 %trap_pc, %trap_pc, %w25;
+;; 	ld.const.b32 %w28, [starts+0];
+;; 	add.u32 %trap_pc, %trap_pc, %w28;
 ;; 	ld.local.b64 %l22, [%local+848];
 ;; 	{
 ;; 	.param .b64 q0;

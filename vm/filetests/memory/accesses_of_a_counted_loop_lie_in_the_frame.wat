@@ -1,8 +1,8 @@
 ;; test ptx --alone --local-frames
 ;; A loop of eight passes fills a frame of 32 bytes. Its copies do not ask whether an address lies in the frame: the loop asks
 ;; once whether local memory holds it. If not, the copy after them makes all passes.
-;; has: add.u32 %w13, %frame_less_low, %r5;
-;; has: st.local.b32 [%w13+0], %r0;
+;; has: add.u32 %w14, %frame_less_low, %r5;
+;; has: st.local.b32 [%w14], %r0;
 
 (module
   (memory 1)
@@ -26,7 +26,7 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<12>;
 ;; 	.reg .b64 %d<12>;
-;; 	.reg .b32 %w<34>;
+;; 	.reg .b32 %w<37>;
 ;; 	.reg .b64 %l<23>;
 ;; 	.reg .pred %p<18>;
 ;; 	.local .align 16 .b8 frame[32];
@@ -53,8 +53,6 @@
 ;; 	ld.param.b32 %r0, [args+0];
 ;; 	ld.const.b32 %w1, [instance+80];
 ;; 	mad.wide.u32 %l2, %w1, 8, %globals;
-;; 	mov.u64 %l3, frame;
-;; 	cvt.u32.u64 %frame, %l3;
 ;; 	ld.global.b32 %w2, [%l2];
 ;; 	sub.u32 %frame_low, %w2, 32;
 ;; 	and.b32 %w3, %w2, 15;
@@ -67,19 +65,22 @@
 ;; 	setp.ge.and.u32 %p4, %frame_low, %w5, %p3;
 ;; 	selp.b32 %frame_size, 32, 0, %p4;
 ;; 	cvt.u64.u32 %frame_at, %frame_low;
-;; 	sub.u32 %frame_less_low, %frame, %frame_low;
 ;; 	add.s64 %frame_at, %base, %frame_at;
+;; 	mov.u64 %l3, frame;
+;; 	cvt.u32.u64 %frame, %l3;
+;; 	sub.u32 %frame_less_low, %frame, %frame_low;
 ;; 	mov.b32 %w6, 0;
 ;; COPY_1:
 ;; 	setp.ge.u32 %p5, %w6, %frame_size;
 ;; 	@%p5 bra COPIED_2;
 ;; 	cvt.u64.u32 %l4, %w6;
-;; 	add.u32 %w7, %frame, %w6;
 ;; 	add.s64 %l5, %frame_at, %l4;
 ;; 	ld.global.b64 %l6, [%l5];
 ;; 	ld.global.b64 %l7, [%l5+8];
+;; 	add.u32 %w7, %frame, %w6;
 ;; 	st.local.b64 [%w7], %l6;
-;; 	st.local.b64 [%w7+8], %l7;
+;; 	add.u32 %w8, %frame, %w6;
+;; 	st.local.b64 [%w8+8], %l7;
 ;; 	add.u32 %w6, %w6, 16;
 ;; 	bra COPY_1;
 ;; COPIED_2:
@@ -88,21 +89,21 @@
 ;; 	mov.b32 %r3, 0;
 ;; 	mov.b64 %d3, 0;
 ;; 	// global_get32     r5, global0
-;; 	ld.const.b32 %w8, [instance+80];
-;; 	mad.wide.u32 %l8, %w8, 8, %globals;
+;; 	ld.const.b32 %w9, [instance+80];
+;; 	mad.wide.u32 %l8, %w9, 8, %globals;
 ;; 	ld.global.b32 %r5, [%l8];
 ;; 	// i32.add_imm      r4, r5, -32
 ;; 	add.s32 %r4, -32, %r5;
 ;; 	// stack_pointer_set r4, global0
-;; 	ld.local.b32 %w9, [%local+60];
-;; 	sub.u32 %w10, %size, 1;
-;; 	sub.u32 %w11, %r4, 1;
+;; 	ld.local.b32 %w10, [%local+60];
+;; 	sub.u32 %w11, %size, 1;
+;; 	sub.u32 %w12, %r4, 1;
 ;; 	setp.ne.u32 %p6, %r4, 0;
-;; 	setp.gt.and.u32 %p8, %w11, %w10, %p6;
-;; 	setp.lt.or.u32 %p7, %r4, %w9, %p8;
+;; 	setp.gt.and.u32 %p8, %w12, %w11, %p6;
+;; 	setp.lt.or.u32 %p7, %r4, %w10, %p8;
 ;; 	@%p7 bra TRAP_4;
-;; 	ld.const.b32 %w12, [instance+80];
-;; 	mad.wide.u32 %l9, %w12, 8, %globals;
+;; 	ld.const.b32 %w13, [instance+80];
+;; 	mad.wide.u32 %l9, %w13, 8, %globals;
 ;; 	st.global.b32 [%l9], %r4;
 ;; 	bra LOOP1;
 ;; LOOP1:
@@ -116,8 +117,8 @@
 ;; 	add.s32 %r5, %xr3, %r4;
 ;; 	}
 ;; 	// store32          r5, r0, +0
-;; 	add.u32 %w13, %frame_less_low, %r5;
-;; 	st.local.b32 [%w13+0], %r0;
+;; 	add.u32 %w14, %frame_less_low, %r5;
+;; 	st.local.b32 [%w14], %r0;
 ;; 	// br_i32.add_ne_imm r3, r3, 1, 8, @5
 ;; 	add.u32 %r3, %r3, 1;
 ;; 	bra B1_2;
@@ -129,8 +130,8 @@
 ;; 	add.s32 %r5, %xr3, %r4;
 ;; 	}
 ;; 	// store32          r5, r0, +0
-;; 	add.u32 %w14, %frame_less_low, %r5;
-;; 	st.local.b32 [%w14+0], %r0;
+;; 	add.u32 %w15, %frame_less_low, %r5;
+;; 	st.local.b32 [%w15], %r0;
 ;; 	// br_i32.add_ne_imm r3, r3, 1, 8, @5
 ;; 	add.u32 %r3, %r3, 1;
 ;; 	bra B1_3;
@@ -142,8 +143,8 @@
 ;; 	add.s32 %r5, %xr3, %r4;
 ;; 	}
 ;; 	// store32          r5, r0, +0
-;; 	add.u32 %w15, %frame_less_low, %r5;
-;; 	st.local.b32 [%w15+0], %r0;
+;; 	add.u32 %w16, %frame_less_low, %r5;
+;; 	st.local.b32 [%w16], %r0;
 ;; 	// br_i32.add_ne_imm r3, r3, 1, 8, @5
 ;; 	add.u32 %r3, %r3, 1;
 ;; 	bra B1_4;
@@ -155,8 +156,8 @@
 ;; 	add.s32 %r5, %xr3, %r4;
 ;; 	}
 ;; 	// store32          r5, r0, +0
-;; 	add.u32 %w16, %frame_less_low, %r5;
-;; 	st.local.b32 [%w16+0], %r0;
+;; 	add.u32 %w17, %frame_less_low, %r5;
+;; 	st.local.b32 [%w17], %r0;
 ;; 	// br_i32.add_ne_imm r3, r3, 1, 8, @5
 ;; 	add.u32 %r3, %r3, 1;
 ;; 	bra B1_5;
@@ -168,8 +169,8 @@
 ;; 	add.s32 %r5, %xr3, %r4;
 ;; 	}
 ;; 	// store32          r5, r0, +0
-;; 	add.u32 %w17, %frame_less_low, %r5;
-;; 	st.local.b32 [%w17+0], %r0;
+;; 	add.u32 %w18, %frame_less_low, %r5;
+;; 	st.local.b32 [%w18], %r0;
 ;; 	// br_i32.add_ne_imm r3, r3, 1, 8, @5
 ;; 	add.u32 %r3, %r3, 1;
 ;; 	bra B1_6;
@@ -181,8 +182,8 @@
 ;; 	add.s32 %r5, %xr3, %r4;
 ;; 	}
 ;; 	// store32          r5, r0, +0
-;; 	add.u32 %w18, %frame_less_low, %r5;
-;; 	st.local.b32 [%w18+0], %r0;
+;; 	add.u32 %w19, %frame_less_low, %r5;
+;; 	st.local.b32 [%w19], %r0;
 ;; 	// br_i32.add_ne_imm r3, r3, 1, 8, @5
 ;; 	add.u32 %r3, %r3, 1;
 ;; 	bra B1_7;
@@ -194,8 +195,8 @@
 ;; 	add.s32 %r5, %xr3, %r4;
 ;; 	}
 ;; 	// store32          r5, r0, +0
-;; 	add.u32 %w19, %frame_less_low, %r5;
-;; 	st.local.b32 [%w19+0], %r0;
+;; 	add.u32 %w20, %frame_less_low, %r5;
+;; 	st.local.b32 [%w20], %r0;
 ;; 	// br_i32.add_ne_imm r3, r3, 1, 8, @5
 ;; 	add.u32 %r3, %r3, 1;
 ;; 	bra B1_8;
@@ -207,8 +208,8 @@
 ;; 	add.s32 %r5, %xr3, %r4;
 ;; 	}
 ;; 	// store32          r5, r0, +0
-;; 	add.u32 %w20, %frame_less_low, %r5;
-;; 	st.local.b32 [%w20+0], %r0;
+;; 	add.u32 %w21, %frame_less_low, %r5;
+;; 	st.local.b32 [%w21], %r0;
 ;; 	// br_i32.add_ne_imm r3, r3, 1, 8, @5
 ;; 	add.u32 %r3, %r3, 1;
 ;; 	bra B2;
@@ -220,16 +221,16 @@
 ;; 	add.s32 %r5, %xr3, %r4;
 ;; 	}
 ;; 	// store32          r5, r0, +0
-;; 	sub.u32 %w21, %r5, %frame_low;
-;; 	add.u32 %w21, %w21, 0;
-;; 	setp.lt.u32 %p10, %w21, %frame_size;
-;; 	add.u32 %w22, %frame, %w21;
+;; 	sub.u32 %w22, %r5, %frame_low;
+;; 	add.u32 %w22, %w22, 0;
+;; 	setp.lt.u32 %p10, %w22, %frame_size;
 ;; 	@!%p10 bra MEMORY_15;
-;; 	st.local.b32 [%w22], %r0;
+;; 	add.u32 %w23, %frame, %w22;
+;; 	st.local.b32 [%w23], %r0;
 ;; 	bra ACCESSED_14;
 ;; MEMORY_15:
-;; 	sub.u32 %w23, %size, 4;
-;; 	setp.gt.u32 %p11, %r5, %w23;
+;; 	sub.u32 %w24, %size, 4;
+;; 	setp.gt.u32 %p11, %r5, %w24;
 ;; 	@%p11 bra TRAP_16;
 ;; 	cvt.u64.u32 %l10, %r5;
 ;; 	add.s64 %l10, %base, %l10;
@@ -243,34 +244,35 @@
 ;; 	// i32.add_imm      r5, r4, 32
 ;; 	add.s32 %r5, 32, %r4;
 ;; 	// stack_pointer_set r5, global0
-;; 	ld.local.b32 %w24, [%local+60];
-;; 	sub.u32 %w25, %size, 1;
-;; 	sub.u32 %w26, %r5, 1;
+;; 	ld.local.b32 %w25, [%local+60];
+;; 	sub.u32 %w26, %size, 1;
+;; 	sub.u32 %w27, %r5, 1;
 ;; 	setp.ne.u32 %p13, %r5, 0;
-;; 	setp.gt.and.u32 %p15, %w26, %w25, %p13;
-;; 	setp.lt.or.u32 %p14, %r5, %w24, %p15;
+;; 	setp.gt.and.u32 %p15, %w27, %w26, %p13;
+;; 	setp.lt.or.u32 %p14, %r5, %w25, %p15;
 ;; 	@%p14 bra TRAP_18;
-;; 	ld.const.b32 %w27, [instance+80];
-;; 	mad.wide.u32 %l11, %w27, 8, %globals;
+;; 	ld.const.b32 %w28, [instance+80];
+;; 	mad.wide.u32 %l11, %w28, 8, %globals;
 ;; 	st.global.b32 [%l11], %r5;
 ;; 	// return           header 1, r0, x1
-;; 	mov.b32 %w28, 0;
+;; 	mov.b32 %w29, 0;
 ;; COPY_19:
-;; 	setp.ge.u32 %p16, %w28, %frame_size;
+;; 	setp.ge.u32 %p16, %w29, %frame_size;
 ;; 	@%p16 bra COPIED_20;
-;; 	cvt.u64.u32 %l12, %w28;
-;; 	add.u32 %w29, %frame, %w28;
+;; 	cvt.u64.u32 %l12, %w29;
 ;; 	add.s64 %l13, %frame_at, %l12;
-;; 	ld.local.b64 %l14, [%w29];
-;; 	ld.local.b64 %l15, [%w29+8];
+;; 	add.u32 %w30, %frame, %w29;
+;; 	ld.local.b64 %l14, [%w30];
+;; 	add.u32 %w31, %frame, %w29;
+;; 	ld.local.b64 %l15, [%w31+8];
 ;; 	st.global.b64 [%l13], %l14;
 ;; 	st.global.b64 [%l13+8], %l15;
-;; 	add.u32 %w28, %w28, 16;
+;; 	add.u32 %w29, %w29, 16;
 ;; 	bra COPY_19;
 ;; COPIED_20:
 ;; 	ld.global.b64 %l16, [%launch+88];
-;; 	ld.local.b32 %w30, [%local+24];
-;; 	mad.wide.u32 %l16, %w30, 4, %l16;
+;; 	ld.local.b32 %w32, [%local+24];
+;; 	mad.wide.u32 %l16, %w32, 4, %l16;
 ;; 	st.global.b32 [%l16+0], %r0;
 ;; 	bra DONE;
 ;; DONE:
@@ -295,22 +297,23 @@
 ;; TRAP_BOUNDS:
 ;; 	mov.b32 %trap_kind, 2;
 ;; TRAP:
-;; 	mov.b32 %w31, 0;
+;; 	mov.b32 %w33, 0;
 ;; COPY_21:
-;; 	setp.ge.u32 %p17, %w31, %frame_size;
+;; 	setp.ge.u32 %p17, %w33, %frame_size;
 ;; 	@%p17 bra COPIED_22;
-;; 	cvt.u64.u32 %l18, %w31;
-;; 	add.u32 %w32, %frame, %w31;
+;; 	cvt.u64.u32 %l18, %w33;
 ;; 	add.s64 %l19, %frame_at, %l18;
-;; 	ld.local.b64 %l20, [%w32];
-;; 	ld.local.b64 %l21, [%w32+8];
+;; 	add.u32 %w34, %frame, %w33;
+;; 	ld.local.b64 %l20, [%w34];
+;; 	add.u32 %w35, %frame, %w33;
+;; 	ld.local.b64 %l21, [%w35+8];
 ;; 	st.global.b64 [%l19], %l20;
 ;; 	st.global.b64 [%l19+8], %l21;
-;; 	add.u32 %w31, %w31, 16;
+;; 	add.u32 %w33, %w33, 16;
 ;; 	bra COPY_21;
 ;; COPIED_22:
-;; 	ld.const.b32 %w33, [starts+0];
-;; 	add.u32 %trap_pc, %trap_pc, %w33;
+;; 	ld.const.b32 %w36, [starts+0];
+;; 	add.u32 %trap_pc, %trap_pc, %w36;
 ;; 	ld.local.b64 %l22, [%local+848];
 ;; 	{
 ;; 	.param .b64 q0;

@@ -115,6 +115,8 @@ pub struct Surroundings {
     pub checked_heap: bool,
     /// Each thread is a process of a batch. It has its memory for itself.
     pub processes: bool,
+    /// Bytes of shared memory that a multiprocessor has for frames, see [`Target::frame_memory`].
+    pub frame_memory: u32,
 }
 
 /// What the code of a program needs that is alone in its store and runs on `threads` threads with at
@@ -136,6 +138,7 @@ pub fn options(program: &Program, threads: u32, call_depth: u32, tuning: Tuning,
             LocalFrames::Auto if threads < FULL_WARP => LocalFrames::Never,
             frames => frames,
         },
+        frame_memory: around.frame_memory,
         growth_by_others: threads > 1 && may_grow(program) && !fixed_memory && !around.processes,
         fixed_memory,
         reconverge: around.known_code

@@ -165,9 +165,19 @@ impl Cuda {
     fn compiled_block(&self, entry: Entry, threads: u32) -> u32 {
         // Where it fails, no block fits.
         _ = self.context.enter();
-        block_of(threads, self.multiprocessors(), self.block(threads), |block| {
-            Cuda::blocks_per_multiprocessor(entry.0 as sys::CUfunction, block, 0)
-        })
+        let most = FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK;
+        // SAFETY: modules live as long as the device.
+        let most = unsafe { result::function::get_function_attribute(entry.0 as sys::CUfunction, most) };
+        let most = most.map_or(u32::MAX, |most| most.max(1) as u32);
+        block_of(
+            threads,
+            self.multiprocessors(),
+            self.block(threads).min(most),
+            |block| match block <= most {
+                true => Cuda::blocks_per_multiprocessor(entry.0 as sys::CUfunction, block, 0),
+                false => 0,
+            },
+        )
     }
 }
 

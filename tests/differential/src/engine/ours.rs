@@ -10,8 +10,8 @@ use gpu_run_translator::{Error, LowerErrorKind, Options, ParseError, translate};
 use gpu_run_vm::cuda::code::{self, Code, CompileRequest, Surroundings};
 use gpu_run_vm::ptx::{LocalFrames, Reconverge, Tuning};
 use gpu_run_vm::{
-    Cpu, Device, DeviceResult, End, Extern, InstanceId, Limits, Pinned, Plan, RunOptions, Store, StoreError, Stream,
-    Value as VmValue,
+    Cpu, Device, DeviceResult, End, Extern, FRAME_MEMORY, InstanceId, Limits, Pinned, Plan, RunOptions, Store,
+    StoreError, Stream, Value as VmValue,
 };
 
 use crate::engine::{Engine, Failure, Instance, Outcome, Trap, Value, hash};
@@ -75,6 +75,7 @@ impl Engine for Compiled {
             let functions = exports.filter(|export| export.kind == ExternKind::Func);
             let around = Surroundings {
                 known_code: true,
+                frame_memory: FRAME_MEMORY,
                 ..Surroundings::default()
             };
             let request = CompileRequest {

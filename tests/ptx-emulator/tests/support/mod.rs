@@ -11,7 +11,7 @@ use gpu_run_ptx_emulator::Emulator;
 use gpu_run_translator::{Options, translate};
 use gpu_run_vm::cuda::code::{self, CompileRequest, Surroundings};
 use gpu_run_vm::ptx::{self, LocalFrames, Reconverge, Tuning};
-use gpu_run_vm::{Cpu, Device, End, Extern, Limits, RunOptions, Store, Stream, Value};
+use gpu_run_vm::{Cpu, Device, End, Extern, FRAME_MEMORY, Limits, RunOptions, Store, Stream, Value};
 
 /// Everything that changes how code is compiled and not what it does.
 const TUNING: Tuning = Tuning {
@@ -28,6 +28,7 @@ const AROUND: Surroundings = Surroundings {
     known_code: true,
     processes: false,
     checked_heap: false,
+    frame_memory: FRAME_MEMORY,
 };
 
 /// The program of a module, as bytes or text.
@@ -55,6 +56,7 @@ fn run(
     threads: u32,
     cold: &BTreeSet<u32>,
     tuning: Tuning,
+    frame_memory: u32,
 ) -> Vec<Ran> {
     let mut store = Store::new(device, Limits::default()).expect("a store");
     let options = RunOptions {
@@ -68,7 +70,7 @@ fn run(
             code_start: store.next_code_start(),
             entries: entries(program, calls),
             cold: cold.clone(),
-            options: code::options(program, threads, 1000, tuning, AROUND),
+            options: code::options(program, threads, 1000, tuning, Surroundings { frame_memory, ..AROUND }),
             target,
             progress: Default::default(),
         };
@@ -119,27 +121,50 @@ pub fn same(program: &Arc<Program>, calls: &[Call], threads: u32) -> Vec<Ran> {
     same_without(program, calls, threads, [BTreeSet::new(), others, behind_first, all])
 }
 
-/// The same with each of these sets of blocks interpreted; functions as one, and in regions.
+/// The same with each of these sets of blocks interpreted; functions as one, and in regions. Kernels' frames are in shared
+/// memory, and in local memory for the first set.
 pub fn same_without(
     program: &Arc<Program>,
     calls: &[Call],
     threads: u32,
     sets: impl IntoIterator<Item = BTreeSet<u32>>,
 ) -> Vec<Ran> {
-    let expected = run(Box::new(Cpu::new()), program, calls, threads, &BTreeSet::new(), TUNING);
+    let expected = run(
+        Box::new(Cpu::new()),
+        program,
+        calls,
+        threads,
+        &BTreeSet::new(),
+        TUNING,
+        0,
+    );
     let in_regions = Tuning {
         region_words: Some(REGION_WORDS),
         ..TUNING
     };
     // In regions with every second one, for it takes as long again.
     let ways = sets.into_iter().enumerate().flat_map(|(i, cold)| {
-        let regions = (i % 2 == 0).then(|| (cold.clone(), in_regions));
-        [(cold, TUNING)].into_iter().chain(regions)
+        let regions = (i % 2 == 0).then(|| (cold.clone(), in_regions, FRAME_MEMORY));
+        let local = (i == 0).then(|| (cold.clone(), TUNING, 0));
+        [(cold, TUNING, FRAME_MEMORY)].into_iter().chain(regions).chain(local)
     });
-    for (cold, tuning) in ways {
-        let found = run(Box::new(Emulator::new()), program, calls, threads, &cold, tuning);
+    for (cold, tuning, frame_memory) in ways {
+        let found = run(
+            Box::new(Emulator::new()),
+            program,
+            calls,
+            threads,
+            &cold,
+            tuning,
+            frame_memory,
+        );
         for (found, expected) in found.iter().zip(&expected) {
-            let how = || format!("without {cold:?}, regions {:?}", tuning.region_words);
+            let how = || {
+                format!(
+                    "without {cold:?}, regions {:?}, shared memory {frame_memory}",
+                    tuning.region_words
+                )
+            };
             assert_eq!(format!("{:?}", found.0), format!("{:?}", expected.0), "{}", how());
             assert_eq!((&found.1, &found.2), (&expected.1, &expected.2), "{}", how());
         }

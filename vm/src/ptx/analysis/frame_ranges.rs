@@ -184,7 +184,7 @@ impl Finder<'_> {
         let (mut sums, mut accesses) = (Sums::default(), Vec::new());
         for node in self.cfg.block_nodes(block) {
             match effect(node) {
-                Effect::Other => return None,
+                Effect::Fill(_) | Effect::Copy(..) | Effect::Other => return None,
                 Effect::Access(unit) => {
                     let (mem, offset) = access(node)?;
                     let stores = matches!(node.inst.op.info().class, Class::Store(_));

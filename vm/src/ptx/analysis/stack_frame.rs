@@ -3,13 +3,16 @@
 //! Compilers keep local arrays in linear memory, on a stack that a global points to. The stacks of 32 lanes lie apart, so
 //! that each access of a warp is 32 of the device. CUDA's local memory has the same bytes of all lanes side by side.
 //!
-//! A function's frame is the bytes from the lowest value that it sets the stack pointer to, up to the one it found. Where
-//! functions were inlined, their frames are parts of it, one below the other. The part that can lie in local memory ends at
-//! the first frame of which another thread may know an address:
+//! A function's frame is the bytes from the lowest value that it sets the stack pointer to, up to the one it found. Functions
+//! that call nothing access some bytes below without setting it (LLVM's red zone); these are part of it too. Where functions
+//! were inlined, their frames are parts of it, one below the other. The part that can lie in local memory ends at the first
+//! frame of which another thread may know an address:
 //!
 //! - every value that the function sets the stack pointer to is the one it found less a constant;
 //! - a value that was computed from a frame's lowest address *escapes* if it is stored, passed to a call or returned. It
 //!   also does as an operand of an instruction that is not known here to compute, compare or access memory only.
+//!
+//! Or all of it lies there until the first escape, if that is of more use. Before, no other thread knows an address in it.
 //!
 //! That is a forward data-flow analysis over all units, in which whatever is computed from such a value is one too. What a
 //! call returns is none. So no frame is kept in a program in which a function hands out the stack pointer that it found,
@@ -26,8 +29,9 @@ use gpu_run_bytecode::{Class, Op, Operand};
 
 use crate::ptx::analysis::cfg::{Cfg, Node, ends_path};
 
-/// Bytes of a frame at most: each lane has so many of native stack, and copies them twice.
-const MOST: u32 = 1024;
+/// Bytes of a frame at most: each lane copies them twice. Those of a warp have room in the shared memory that a kernel may
+/// declare; in local memory they take so much of the native stack.
+const MOST: u32 = 1472;
 /// Bytes of which a frame is a multiple, and which it begins at one of.
 pub const GRANULE: u32 = 16;
 /// Bytes that one instruction copies.
@@ -35,6 +39,11 @@ pub const PIECE: u32 = 8;
 /// Largest offset of an access of which the frame is asked for before memory's size. The frame lies at this address or
 /// further, so that none in it has an index below 0.
 pub const NEAR: u64 = 1024;
+/// Bytes below the stack pointer that a function may access which does not set it: LLVM's red zone.
+const RED_ZONE: i32 = 128;
+/// Accesses for each that a copy makes from which on a frame is worth keeping until an address escapes. After that code
+/// still looks at each access.
+const UNTIL_ESCAPE: u64 = 4;
 /// How many more times code in a loop is taken to run than the code around it.
 const PASSES: u64 = 16;
 
@@ -82,6 +91,10 @@ pub enum Effect {
     None,
     /// A scalar load or store, at the address in a unit.
     Access(u32),
+    /// It fills a range, from the address in a unit on.
+    Fill(u32),
+    /// It copies a range, to the address in a unit and from that in another one.
+    Copy(u32, u32),
     /// Something else: memory has to hold the frame meanwhile.
     Other,
 }
@@ -99,6 +112,8 @@ pub fn effect(node: &Node) -> Effect {
             | CopyRange | Zero | Const32 | Const64S | Const64 | V128Const | I8x16Shuffle | GlobalGet32
             | GlobalGet64 | GlobalGet128 | GlobalSet32 | GlobalSet64 | GlobalSet128 | StackPointerSet | Fuel
             | MemorySize | MemorySize64 | Gid | ThreadCount | Time => Effect::None,
+            MemoryFill if args[3] == 0 => Effect::Fill(args[0] as u32),
+            MemoryCopy if args[3..5] == [0, 0] => Effect::Copy(args[0] as u32, args[1] as u32),
             _ => Effect::Other,
         },
     }
@@ -115,6 +130,8 @@ struct Finder<'a> {
     lowest: i32,
     /// Where the lowest frame begins of which an address escapes; 0 is above all.
     escaped: i32,
+    /// The instructions by which addresses escape.
+    escapes: BTreeSet<u32>,
     /// The stack pointer that the function found escapes, or is another one when it returns.
     hands_out: bool,
     refused: bool,
@@ -130,6 +147,7 @@ impl<'a> Finder<'a> {
             stack_pointer: i64::from(stack_pointer),
             lowest: 0,
             escaped: 0,
+            escapes: BTreeSet::new(),
             hands_out: false,
             refused: false,
             trusts_calls: true,
@@ -181,11 +199,12 @@ impl<'a> Finder<'a> {
                 Effect::None if matches!(op, GlobalSet32 | GlobalSet64 | GlobalSet128) => sources,
                 // Ranges that are read and written; the value of a fill is stored.
                 Effect::Other if matches!(op, MemoryCopy | Memcmp) => Value::Other,
-                Effect::Other if op == MemoryFill => self.reads(node, 1, state),
+                Effect::Fill(_) => self.reads(node, 1, state),
                 Effect::Other => sources,
                 _ => Value::Other,
             };
             self.escaped = self.escaped.min(escapes.base().unwrap_or(0));
+            self.escapes.extend(escapes.base().map(|_| node.pc));
             self.hands_out |= escapes.base() == Some(0);
             if op == Return {
                 self.hands_out |= state[pointer] != Value::Stack { delta: 0, base: 0 };
@@ -310,6 +329,8 @@ pub struct StackFrame {
     pub bytes: u32,
     /// How far below the stack pointer that the function finds the first one lies: a multiple of [`GRANULE`].
     pub below: u32,
+    /// It lies in local memory until one of its addresses escapes: see [`escapes`].
+    pub until_escape: bool,
 }
 
 /// What is found of a function.
@@ -320,42 +341,138 @@ pub struct Found {
     pub hands_out: bool,
 }
 
+/// How often a function is taken to do something about its frame.
+#[derive(Default)]
+struct Uses {
+    /// Accesses: where the frame begins that they are of, and how many.
+    accesses: Vec<(i32, u64)>,
+    /// Copies of the frame: at the head, and to and fro wherever memory has to hold it.
+    copies: u64,
+}
+
+impl Uses {
+    /// Those of the instructions that count, by block and word.
+    fn of(finder: &mut Finder, at: &[State], counts: impl Fn(usize, u32) -> bool) -> Uses {
+        let depths = finder.cfg.loop_depths();
+        let mut uses = Uses {
+            copies: 1,
+            ..Uses::default()
+        };
+        for block in &finder.cfg.order {
+            let times = PASSES.saturating_pow(depths[*block]);
+            let mut state = at[*block].clone();
+            for node in finder.cfg.block_nodes(*block) {
+                match effect(node) {
+                    _ if !counts(*block, node.pc) => {}
+                    Effect::Access(unit) | Effect::Fill(unit) => uses.access(&state, unit, times),
+                    Effect::Copy(to, from) => [to, from].iter().for_each(|unit| uses.access(&state, *unit, times)),
+                    Effect::Other => {
+                        let ways = if ends_path(node.inst.op) { 1 } else { 2 };
+                        uses.copies = uses.copies.saturating_add(times.saturating_mul(ways));
+                    }
+                    Effect::None => {}
+                }
+                finder.apply(node, &mut state, true);
+            }
+        }
+        uses
+    }
+
+    fn access(&mut self, state: &State, unit: u32, times: u64) {
+        let base = state[unit as usize].base();
+        self.accesses.extend(base.map(|base| (base, times)));
+    }
+
+    /// How many accesses there are of frames that begin lower than `kept` bytes below the stack pointer, if they are worth
+    /// copying so many bytes: several for each that a copy makes, where `several` is more than 1.
+    fn worth(&self, kept: u32, bytes: u32, several: u64) -> Option<u64> {
+        let within = self.accesses.iter().filter(|(base, _)| base.unsigned_abs() > kept);
+        let accesses = within.fold(0u64, |sum, (_, times)| sum.saturating_add(*times));
+        let copied = self.copies.saturating_mul(u64::from(bytes / PIECE));
+        (accesses > copied.saturating_mul(several)).then_some(accesses)
+    }
+}
+
 /// Analyses a function whose frame of registers has `units`. `parameter_units` is how many a call passes. `always`: it may
 /// keep what it can, not only what its loops access more often than it is copied.
 pub fn find(cfg: &Cfg, stack_pointer: u32, units: u32, parameter_units: &dyn Fn(&Node) -> u32, always: bool) -> Found {
     let mut finder = Finder::new(cfg, stack_pointer, parameter_units);
     let at = finder.run(units as usize);
-    let depths = cfg.loop_depths();
-    // At the head, and to and fro wherever memory has to hold the frame.
-    let mut copies = 1u64;
-    let mut accesses = Vec::new();
+    let uses = Uses::of(&mut finder, &at, |_, _| true);
+    let lowest = finder.lowest;
+    let in_red_zone = uses.accesses.iter().map(|(base, _)| *base);
+    let lowest = in_red_zone
+        .filter(|base| *base >= lowest - RED_ZONE)
+        .fold(lowest, i32::min);
+    let below = lowest.unsigned_abs().next_multiple_of(GRANULE);
+    let kept = finder.escaped.unsigned_abs().next_multiple_of(GRANULE);
+    let frame = |kept: u32| StackFrame {
+        bytes: below.saturating_sub(kept),
+        below,
+        until_escape: false,
+    };
+    let fits = |frame: &StackFrame| !finder.refused && (1..=MOST).contains(&frame.bytes);
+    // What no address escapes of.
+    let apart = Some(frame(kept)).filter(fits);
+    let apart_worth = apart.and_then(|frame| uses.worth(kept, frame.bytes, 1));
+    // All, until one does.
+    let until = Some(StackFrame {
+        until_escape: true,
+        ..frame(0)
+    })
+    .filter(|frame| kept > 0 && fits(frame));
+    let until_worth = until.and_then(|frame| {
+        let after = after(cfg, &finder.escapes);
+        let before = Uses::of(&mut finder.clone(), &at, |block, pc| {
+            after[block].is_none_or(|first| pc < first)
+        });
+        before.worth(0, frame.bytes, UNTIL_ESCAPE)
+    });
+    let frame = match until_worth > apart_worth {
+        true => until,
+        false => apart.filter(|_| always || apart_worth.is_some()),
+    };
+    Found {
+        frame: frame.or(until.filter(|_| always)).unwrap_or_default(),
+        hands_out: finder.hands_out,
+    }
+}
+
+/// By block, the first word before which one of these instructions may have been executed.
+fn after(cfg: &Cfg, instructions: &BTreeSet<u32>) -> Vec<Option<u32>> {
+    let mut after = vec![None; cfg.blocks.len()];
+    let mut work = Vec::new();
     for block in &cfg.order {
-        let times = PASSES.saturating_pow(depths[*block]);
+        let found = cfg
+            .block_nodes(*block)
+            .iter()
+            .find(|node| instructions.contains(&node.pc));
+        if let Some(node) = found {
+            after[*block] = Some(node.next);
+            work.push(*block);
+        }
+    }
+    while let Some(block) = work.pop() {
+        for to in &cfg.blocks[block].successors {
+            if after[*to] != Some(0) {
+                after[*to] = Some(0);
+                work.push(*to);
+            }
+        }
+    }
+    after
+}
+
+/// The instructions by which addresses of a function's frame escape, by their words. Before them memory takes the frame, for
+/// the rest of the function.
+pub fn escapes(cfg: &Cfg, stack_pointer: u32, units: u32, parameter_units: &dyn Fn(&Node) -> u32) -> BTreeSet<u32> {
+    let mut finder = Finder::new(cfg, stack_pointer, parameter_units);
+    let at = finder.run(units as usize);
+    for block in &cfg.order {
         let mut state = at[*block].clone();
         for node in cfg.block_nodes(*block) {
-            match effect(node) {
-                Effect::Access(unit) => accesses.extend(state[unit as usize].base().map(|base| (base, times))),
-                Effect::Other => {
-                    let ways = if ends_path(node.inst.op) { 1 } else { 2 };
-                    copies = copies.saturating_add(times.saturating_mul(ways));
-                }
-                Effect::None => {}
-            }
             finder.apply(node, &mut state, true);
         }
     }
-    let below = finder.lowest.unsigned_abs().next_multiple_of(GRANULE);
-    let kept = finder.escaped.unsigned_abs().next_multiple_of(GRANULE);
-    let bytes = below.saturating_sub(kept);
-    let within = accesses.into_iter().filter(|(base, _)| base.unsigned_abs() > kept);
-    let accesses = within.fold(0u64, |sum, (_, times)| sum.saturating_add(times));
-    let pays = always || accesses > copies.saturating_mul(u64::from(bytes / PIECE));
-    let frame = match !finder.refused && pays && (1..=MOST).contains(&bytes) {
-        true => StackFrame { bytes, below },
-        false => StackFrame::default(),
-    };
-    Found {
-        frame,
-        hands_out: finder.hands_out,
-    }
+    finder.escapes
 }

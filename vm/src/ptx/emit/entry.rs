@@ -137,9 +137,11 @@ pub fn compile(
     let name = ascii(&unit.program.meta.func_name(index));
     let parameters =
         argument_bytes(&compiler).map_or_else(String::new, |bytes| format!(", .param .align 4 .b8 args[{bytes}]"));
+    let lanes = compiler.lanes_with_shared_frames();
+    let most_lanes = lanes.map_or_else(String::new, |lanes| format!(" .maxntid {lanes}"));
     _ = write!(
         out,
-        "\n// {name}\n.visible .entry {}start_{index}(.param .b64 launch, .param .b32 threads{parameters})\n{{\n\t.local .align 16 .b8 context[{bytes}];\n\t.reg .b64 %launch, %args, %context;\n",
+        "\n// {name}\n.visible .entry {}start_{index}(.param .b64 launch, .param .b32 threads{parameters}){most_lanes}\n{{\n\t.local .align 16 .b8 context[{bytes}];\n\t.reg .b64 %launch, %args, %context;\n",
         unit.prefix
     );
     let mut prologue = String::new();
@@ -185,7 +187,7 @@ pub fn compile(
         // The lanes of a warp that have no thread have ended.
         ptx!(compiler, "st.local.b32 [%local+{}], -1;", offset_of!(Context, meets));
     }
-    let bytes = bytes + compiler.facts.frame.bytes as usize;
+    let bytes = bytes + compiler.local_frame_bytes() as usize;
     measure_stack(&mut compiler, bytes);
     compiler.thread_state();
     let arguments = argument_bytes(&compiler);

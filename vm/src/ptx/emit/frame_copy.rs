@@ -1,15 +1,16 @@
 //! Frames of the shadow stack in local memory, where [`stack_frame`](crate::ptx::analysis::stack_frame) finds that they can
-//! be there.
+//! be there. Of a kernel, shared memory may take its place: see [`frame_space`](super::frame_space).
 //!
 //! The function copies its frame into the array `frame` at its head. It accesses memory 0 there if the address lies in
 //! the frame, whatever it was computed from, and without a look if it is known to (see
 //! [`frame_ranges`](crate::ptx::analysis::frame_ranges)). It copies the frame back before whatever else reads memory: a call,
-//! a range of memory, a trap, its end. After what comes back it copies it again. So whatever else reads memory finds what it
+//! a trap, its end; a range of memory, unless it is [in the frame or apart from it](super::frame_bulk). After what comes back it
+//! copies it again. So whatever else reads memory finds what it
 //! would find, but for other threads, and those do not know an address in the frame.
 //!
 //! `%frame_low` is the frame's first address in memory, `%frame_size` its bytes. An address in it plus `%frame_less_low` is that
-//! in local memory. The size is 0 where local memory holds no frame. Then the stack pointer was no address to begin with, or
-//! an access was neither inside nor outside.
+//! in local memory. The size is 0 where local memory holds no frame. Then the stack pointer was no address to begin with, an
+//! access was neither inside nor outside, or an address has escaped.
 //!
 //! Addresses in local memory have 32 bits. Where one is another plus a constant, ptxas then adds that in the access itself, and
 //! knows that two accesses of such addresses do not overlap.
@@ -19,20 +20,21 @@ use std::mem::offset_of;
 use gpu_run_bytecode::{Class, Mem, Operand};
 
 use crate::layout::Context;
-use crate::ptx::analysis::cfg::{Node, ends_path};
+use crate::ptx::analysis::cfg::{Cfg, Node, ends_path};
 use crate::ptx::analysis::frame_ranges::EarlyLoad;
 use crate::ptx::analysis::linear::Linear;
-use crate::ptx::analysis::stack_frame::{Effect, GRANULE, NEAR, PIECE, StackFrame, effect};
+use crate::ptx::analysis::stack_frame::{self, Effect, GRANULE, NEAR, PIECE, StackFrame, effect};
+use crate::ptx::emit::frame_space::{FramePlace, Origin};
 use crate::ptx::emit::function::Compiler;
-use crate::ptx::emit::memory::{Place, load_type};
+use crate::ptx::emit::memory::load_type;
 use crate::ptx::writer::ptx;
 
 const _: () = assert!(GRANULE == 2 * PIECE, "a pass of the copy moves two pieces");
 
 /// An access of the frame, which is about to be written.
 struct FrameAccess {
-    /// Its address in local memory.
-    address: String,
+    /// Where it is.
+    place: FramePlace,
     /// Bytes of each of its parts, which are aligned.
     part: u32,
     /// The labels of an access of memory, which stands after this one, and where code goes on after either. None if the
@@ -55,11 +57,29 @@ impl Compiler<'_> {
     /// Declarations for a function with a frame in local memory.
     pub fn declare_frame(&self, out: &mut String) {
         if self.facts.frame.bytes > 0 {
-            *out += &format!(
-                "\t.local .align {GRANULE} .b8 frame[{}];\n\t.reg .b64 %frame_at;\n\t.reg .b32 %frame_less_low, %frame, %frame_low, %frame_size;\n",
-                self.facts.frame.bytes
-            );
+            *out += &self.frame_declaration(GRANULE);
+            *out += "\t.reg .b64 %frame_at;\n\t.reg .b32 %frame_less_low, %frame, %frame_low, %frame_size;\n";
         }
+    }
+
+    /// Finds out where memory takes the frame, if it has to because addresses escape.
+    pub fn plan_escapes(&mut self, full: &Cfg) {
+        let Some(pointer) = self
+            .unit
+            .program
+            .meta
+            .stack_pointer
+            .filter(|_| self.facts.frame.until_escape)
+        else {
+            return;
+        };
+        if !full.entries.is_empty() || !self.cfg.entries.is_empty() {
+            // What the interpreter does with addresses is not known here.
+            self.facts.frame = StackFrame::default();
+            return;
+        }
+        let parameters = |node: &Node| self.transfer.callee_type(node).param_units();
+        self.escapes = stack_frame::escapes(full, pointer, self.units, &parameters);
     }
 
     /// Copies the frame to local memory at the function's head.
@@ -67,16 +87,13 @@ impl Compiler<'_> {
         let (frame, Some(global)) = (self.facts.frame, self.unit.program.meta.stack_pointer) else {
             return;
         };
-        let StackFrame { bytes, below } = frame;
+        let StackFrame { bytes, below, .. } = frame;
         if bytes == 0 {
             return;
         }
         let at = self.global_address(i64::from(global));
         let (top, low, last, limit) = (self.w.word(), self.w.word(), self.w.word(), self.w.word());
         let holds: Vec<String> = (0..4).map(|_| self.w.predicate()).collect();
-        let whole = self.w.pair();
-        ptx!(self, "mov.u64 {whole}, frame;");
-        ptx!(self, "cvt.u32.u64 %frame, {whole};");
         ptx!(self, "ld.global.b32 {top}, [{at}];");
         ptx!(self, "sub.u32 %frame_low, {top}, {below};");
         // A multiple of the granule,
@@ -95,15 +112,15 @@ impl Compiler<'_> {
         ptx!(self, "setp.ge.and.u32 {}, %frame_low, {limit}, {};", holds[3], holds[2]);
         ptx!(self, "selp.b32 %frame_size, {bytes}, 0, {};", holds[3]);
         ptx!(self, "cvt.u64.u32 %frame_at, %frame_low;");
-        ptx!(self, "sub.u32 %frame_less_low, %frame, %frame_low;");
         ptx!(self, "add.s64 %frame_at, %base, %frame_at;");
+        self.find_frame();
         self.frame_from_memory();
     }
 
     /// Copies the frame from local memory to memory, or back.
     fn copy_frame(&mut self, to_memory: bool) {
         let (i, wide, p) = (self.w.word(), self.w.pair(), self.w.predicate());
-        let (local, memory) = (self.w.word(), self.w.pair());
+        let memory = self.w.pair();
         let (first, second) = (self.w.pair(), self.w.pair());
         let (next, done) = (self.w.new_label("COPY"), self.w.new_label("COPIED"));
         ptx!(self, "mov.b32 {i}, 0;");
@@ -111,16 +128,23 @@ impl Compiler<'_> {
         ptx!(self, "setp.ge.u32 {p}, {i}, %frame_size;");
         ptx!(self, "@{p} bra {done};");
         ptx!(self, "cvt.u64.u32 {wide}, {i};");
-        ptx!(self, "add.u32 {local}, %frame, {i};");
         ptx!(self, "add.s64 {memory}, %frame_at, {wide};");
-        let (from, to) = match to_memory {
-            true => (("local", local), ("global", memory)),
-            false => (("global", memory), ("local", local)),
+        let place = FramePlace {
+            address: i.clone(),
+            origin: Origin::Frame,
+            offset: 0,
         };
-        ptx!(self, "ld.{}.b64 {first}, [{}];", from.0, from.1);
-        ptx!(self, "ld.{}.b64 {second}, [{}+{PIECE}];", from.0, from.1);
-        ptx!(self, "st.{}.b64 [{}], {first};", to.0, to.1);
-        ptx!(self, "st.{}.b64 [{}+{PIECE}], {second};", to.0, to.1);
+        if to_memory {
+            self.load_in_frame(&place, 0, "b64", PIECE, &first);
+            self.load_in_frame(&place.plus(PIECE.into()), 0, "b64", PIECE, &second);
+            ptx!(self, "st.global.b64 [{memory}], {first};");
+            ptx!(self, "st.global.b64 [{memory}+{PIECE}], {second};");
+        } else {
+            ptx!(self, "ld.global.b64 {first}, [{memory}];");
+            ptx!(self, "ld.global.b64 {second}, [{memory}+{PIECE}];");
+            self.store_in_frame(&place, PIECE, &first);
+            self.store_in_frame(&place.plus(PIECE.into()), PIECE, &second);
+        }
         ptx!(self, "add.u32 {i}, {i}, {GRANULE};");
         ptx!(self, "bra {next};");
         self.w.label(&done);
@@ -142,7 +166,18 @@ impl Compiler<'_> {
 
     /// Writes an instruction of `block`, with memory as the instruction has to find it.
     pub fn instruction_in_frame(&mut self, node: &Node, block: usize) {
-        let other = self.facts.frame.bytes > 0 && effect(node) == Effect::Other;
+        let has_frame = self.facts.frame.bytes > 0;
+        if has_frame && self.escapes.contains(&node.pc) {
+            self.frame_to_memory();
+            ptx!(self, "mov.b32 %frame_size, 0;");
+            return self.instruction(node, block);
+        }
+        match effect(node) {
+            Effect::Fill(_) if has_frame => return self.fill_in_frame(node, block),
+            Effect::Copy(..) if has_frame => return self.copy_in_frame(node, block),
+            _ => {}
+        }
+        let other = has_frame && effect(node) == Effect::Other;
         if other {
             self.frame_to_memory();
         }
@@ -154,8 +189,15 @@ impl Compiler<'_> {
 
     /// Branches over what is written next unless an access of memory 0, which need not have been checked, is one of the
     /// frame. `None`: nothing is to be found out, because the function has no frame in local memory, or `node` is no access of
-    /// this kind.
-    fn frame_access(&mut self, node: &Node, index: i64, offset: u64, mem: Mem) -> Option<FrameAccess> {
+    /// this kind. `by_bytes` writes the access for an address that is not aligned.
+    fn frame_access(
+        &mut self,
+        node: &Node,
+        index: i64,
+        offset: u64,
+        mem: Mem,
+        by_bytes: impl FnOnce(&mut Self, &FramePlace),
+    ) -> Option<FrameAccess> {
         if self.facts.frame.bytes == 0 || !matches!(effect(node), Effect::Access(_)) {
             return None;
         }
@@ -170,10 +212,12 @@ impl Compiler<'_> {
         let part = if known == 1 { width } else { known.min(width) };
         let value = self.canonical_operand(index, 1);
         if in_frame == Some(true) {
-            let address = self.w.word();
-            ptx!(self, "add.u32 {address}, %frame_less_low, {value};");
             return Some(FrameAccess {
-                address: format!("{address}+{offset}"),
+                place: FramePlace {
+                    address: value,
+                    origin: Origin::Memory,
+                    offset,
+                },
                 part: width,
                 ways: None,
             });
@@ -185,6 +229,12 @@ impl Compiler<'_> {
             // The sum of both may be beyond 2^32. It is not where the check of it passes.
             self.place(node, index, 0, offset, u64::from(width));
         }
+        let place = FramePlace {
+            address: at.clone(),
+            origin: Origin::Frame,
+            offset: 0,
+        };
+        let (done, outside) = (self.w.new_label("ACCESSED"), self.w.new_label("MEMORY"));
         if known < width {
             let (last, p, q) = (self.w.word(), self.w.predicate(), self.w.predicate());
             ptx!(self, "add.u32 {last}, {at}, {};", width - known);
@@ -207,18 +257,23 @@ impl Compiler<'_> {
             self.w.label(&back);
             let before = self.w.set_aside(true);
             self.w.label(&apart);
+            if known == 1 {
+                let (lost, both) = (self.w.new_label("LOST"), self.w.predicate());
+                ptx!(self, "setp.lt.and.u32 {both}, {last}, %frame_size, {p};");
+                ptx!(self, "@!{both} bra {lost};");
+                by_bytes(self, &place);
+                ptx!(self, "bra {done};");
+                self.w.label(&lost);
+            }
             self.frame_to_memory();
             ptx!(self, "mov.b32 %frame_size, 0;");
             ptx!(self, "bra {back};");
             self.w.set_aside(before);
         }
-        let address = self.w.word();
         ptx!(self, "setp.lt.u32 {inside}, {at}, %frame_size;");
-        ptx!(self, "add.u32 {address}, %frame, {at};");
-        let (done, outside) = (self.w.new_label("ACCESSED"), self.w.new_label("MEMORY"));
         ptx!(self, "@!{inside} bra {outside};");
         Some(FrameAccess {
-            address,
+            place,
             part,
             ways: Some((outside, done)),
         })
@@ -244,38 +299,61 @@ impl Compiler<'_> {
         units: u32,
         to: &str,
     ) -> FromFrame {
-        let Some(FrameAccess { address, part, ways }) = self.frame_access(node, index, offset, mem) else {
+        let by_bytes = |this: &mut Self, place: &FramePlace| this.load_parts(place, 1, mem, units, to);
+        let Some(FrameAccess { place, part, ways }) = self.frame_access(node, index, offset, mem, by_bytes) else {
             return FromFrame::Never;
         };
-        if part == mem.size() {
-            ptx!(self, "ld.local.{} {to}, [{address}];", load_type(mem, units));
-        } else {
-            let words: Vec<String> = (0..mem.size().div_ceil(4)).map(|_| self.w.word()).collect();
-            for (i, word) in words.iter().enumerate() {
-                match part {
-                    4 => ptx!(self, "ld.local.b32 {word}, [{address}+{}];", 4 * i),
-                    _ => {
-                        let high = self.w.word();
-                        ptx!(self, "ld.local.u16 {word}, [{address}+{}];", 4 * i);
-                        ptx!(self, "ld.local.u16 {high}, [{address}+{}];", 4 * i + 2);
-                        ptx!(self, "shl.b32 {high}, {high}, 16;");
-                        ptx!(self, "or.b32 {word}, {word}, {high};");
-                    }
-                }
-            }
-            match &words[..] {
-                [low, high] => ptx!(self, "mov.b64 {to}, {{{low}, {high}}};"),
-                [word] if units == 2 => self.extend(word, units, mem == Mem::i32, to),
-                words => ptx!(self, "mov.b32 {to}, {};", words[0]),
-            }
+        match part == mem.size() {
+            true => self.load_in_frame(&place, 0, load_type(mem, units), part, to),
+            false => self.load_parts(&place, part, mem, units, to),
         }
         self.leave_frame(ways)
     }
 
-    /// The address in local memory of one that lies in the frame, in a register.
-    fn frame_address(&mut self, address: &Linear) -> String {
+    /// Loads a value as parts of `part` bytes, which are aligned.
+    fn load_parts(&mut self, place: &FramePlace, part: u32, mem: Mem, units: u32, to: &str) {
+        let ty = ["u8", "u16", "b32"][part.ilog2() as usize];
+        let mut words = Vec::new();
+        for from in (0..mem.size()).step_by(4) {
+            let mut word = None;
+            for at in (from..mem.size().min(from + 4)).step_by(part as usize) {
+                let value = self.w.word();
+                self.load_in_frame(&place.plus(at.into()), 0, ty, part, &value);
+                if let Some(word) = &word {
+                    ptx!(self, "shl.b32 {value}, {value}, {};", 8 * (at - from));
+                    ptx!(self, "or.b32 {word}, {word}, {value};");
+                }
+                word.get_or_insert(value);
+            }
+            words.extend(word);
+        }
+        if mem == Mem::i16 {
+            ptx!(self, "cvt.s32.s16 {}, {};", words[0], words[0]);
+        }
+        match &words[..] {
+            [low, high] => ptx!(self, "mov.b64 {to}, {{{low}, {high}}};"),
+            [word] if units == 2 => self.extend(word, units, matches!(mem, Mem::i16 | Mem::i32), to),
+            words => ptx!(self, "mov.b32 {to}, {};", words[0]),
+        }
+    }
+
+    /// Stores the low bytes of a register of `units` units as parts of `part` bytes, which are aligned.
+    fn store_parts_in_frame(&mut self, place: &FramePlace, part: u32, mem: Mem, units: u32, value: &str) {
+        let (mut rest, bits) = (value.to_owned(), 32 * units);
+        for at in (0..mem.size()).step_by(part as usize) {
+            if at > 0 {
+                let shifted = if units == 2 { self.w.pair() } else { self.w.word() };
+                ptx!(self, "shr.u{bits} {shifted}, {rest}, {};", 8 * part);
+                rest = shifted;
+            }
+            self.store_in_frame(&place.plus(at.into()), part, &rest);
+        }
+    }
+
+    /// The value of an address of memory, in a register.
+    fn linear(&mut self, address: &Linear) -> String {
         let at = self.w.word();
-        ptx!(self, "add.u32 {at}, %frame_less_low, {};", address.constant);
+        ptx!(self, "mov.b32 {at}, {};", address.constant);
         for (unit, factor) in &address.factors {
             let value = self.canonical_operand(*unit, 1);
             match factor {
@@ -294,11 +372,10 @@ impl Compiler<'_> {
             unreachable!("it is a load");
         };
         let (units, width) = (ty.units(), mem.size());
-        let address = self.frame_address(&load.address);
-        let at = |compiler: &mut Self, distance: i32| {
-            let at = compiler.w.word();
-            ptx!(compiler, "add.u32 {at}, {address}, {distance};");
-            at
+        let place = FramePlace {
+            address: self.linear(&load.address),
+            origin: Origin::Memory,
+            offset: offset as u64,
         };
         // In pieces of which each has several passes.
         let side_by_side = units == 1 && load.stride == width as i32;
@@ -308,31 +385,28 @@ impl Compiler<'_> {
         };
         if let Some(piece) = [8, 4].into_iter().find(fits).filter(|_| side_by_side) {
             let distances = (0..passes as u32 * width).step_by(piece as usize);
-            let values = distances.flat_map(|distance| {
-                let at = at(self, distance as i32);
-                self.load_side_by_side(&at, offset, mem, piece)
-            });
+            let values = distances.flat_map(|distance| self.load_side_by_side(&place, distance, mem, piece));
             return values.collect();
         }
         let load = (0..passes).map(|pass| {
-            let at = at(self, load.stride.wrapping_mul(pass as i32));
+            let distance = load.stride.wrapping_mul(pass as i32) as u32;
             let value = if units == 2 { self.w.pair() } else { self.w.word() };
-            ptx!(self, "ld.local.{} {value}, [{at}+{offset}];", load_type(mem, units));
+            self.load_in_frame(&place, distance, load_type(mem, units), width, &value);
             value
         });
         load.collect()
     }
 
-    /// The values, made 32 bits wide, that lie side by side in a piece of four or eight bytes at an address of local memory.
-    fn load_side_by_side(&mut self, at: &str, offset: i64, mem: Mem, piece: u32) -> Vec<String> {
+    /// The values, made 32 bits wide, that lie side by side in a piece of four or eight bytes so many bytes after a place.
+    fn load_side_by_side(&mut self, place: &FramePlace, distance: u32, mem: Mem, piece: u32) -> Vec<String> {
         let words: Vec<String> = (0..piece / 4).map(|_| self.w.word()).collect();
         match &words[..] {
             [low, high] => {
                 let both = self.w.pair();
-                ptx!(self, "ld.local.b64 {both}, [{at}+{offset}];");
+                self.load_in_frame(place, distance, "b64", piece, &both);
                 ptx!(self, "mov.b64 {{{low}, {high}}}, {both};");
             }
-            words => ptx!(self, "ld.local.b32 {}, [{at}+{offset}];", words[0]),
+            words => self.load_in_frame(place, distance, "b32", piece, &words[0]),
         }
         let bits = 8 * mem.size();
         if bits == 32 {
@@ -364,19 +438,11 @@ impl Compiler<'_> {
         units: u32,
         value: &str,
     ) -> FromFrame {
-        let Some(FrameAccess { address, part, ways }) = self.frame_access(node, index, offset, mem) else {
+        let by_bytes = |this: &mut Self, place: &FramePlace| this.store_parts_in_frame(place, 1, mem, units, value);
+        let Some(FrameAccess { place, part, ways }) = self.frame_access(node, index, offset, mem, by_bytes) else {
             return FromFrame::Never;
         };
-        if part == mem.size() {
-            ptx!(self, "st.local.b{} [{address}], {value};", 8 * part);
-        } else {
-            let place = Place {
-                register: address,
-                offset: 0,
-                align: 0,
-            };
-            self.store_parts("local", &place, part, mem.size(), units, value);
-        }
+        self.store_parts_in_frame(&place, part, mem, units, value);
         self.leave_frame(ways)
     }
 

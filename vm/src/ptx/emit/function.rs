@@ -88,6 +88,8 @@ pub struct Compiler<'a> {
     pub begun_loops: BTreeSet<usize>,
     /// See [`Cfg::dead_ends`]; if lanes meet in the function.
     pub dead_ends: BTreeSet<usize>,
+    /// The instructions before which memory takes the frame for the rest of the function: see [`stack_frame::escapes`].
+    pub escapes: BTreeSet<u32>,
     /// Where code marks where the thread is.
     pub marks: Marks,
     /// Whether it may hold references to exceptions.
@@ -290,6 +292,7 @@ impl<'a> Compiler<'a> {
             steps: Steps::default(),
             begun_loops: BTreeSet::new(),
             dead_ends: BTreeSet::new(),
+            escapes: BTreeSet::new(),
             marks: Marks::default(),
             numeric_blocks: BTreeSet::new(),
             block: 0,
@@ -304,6 +307,7 @@ impl<'a> Compiler<'a> {
             traps: BTreeMap::new(),
             state_at: 0,
         };
+        this.plan_escapes(&full);
         this.plan_exits(&full, &entries);
         this.plan_loops();
         this.numeric_blocks = this.cfg.numeric_blocks();

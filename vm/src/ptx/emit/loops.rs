@@ -255,7 +255,11 @@ impl Compiler<'_> {
             let passes = counted
                 .as_ref()
                 .and_then(|counted| counted.passes.as_ref()?.iter().max());
-            let in_frame = finder.as_ref().zip(passes).map(|(finder, passes)| {
+            // After an escape memory has the frame.
+            let escapes =
+                |block: &usize| (self.cfg.block_nodes(*block).iter()).any(|node| self.escapes.contains(&node.pc));
+            let stays = !blocks.iter().any(escapes);
+            let in_frame = finder.as_ref().zip(passes).filter(|_| stays).map(|(finder, passes)| {
                 finder.accesses(&CountedLoop {
                     blocks: &blocks,
                     head,

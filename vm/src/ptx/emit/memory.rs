@@ -382,7 +382,7 @@ impl Compiler<'_> {
         let before = self.w.set_aside(true);
         self.w.label(&bytes);
         match self.is_small_kernel() {
-            true => self.store_parts("global", place, 1, width, units, value),
+            true => self.store_parts(place, 1, width, units, value),
             false => self.store_bytes(&address, width, units, value),
         }
         ptx!(self, "bra {done};");
@@ -408,11 +408,11 @@ impl Compiler<'_> {
     }
 
     /// Stores the `width` low bytes of a register of `units` units as parts of `part` bytes.
-    pub fn store_parts(&mut self, space: &str, place: &Place, part: u32, width: u32, units: u32, value: &str) {
+    fn store_parts(&mut self, place: &Place, part: u32, width: u32, units: u32, value: &str) {
         let (rest, bits) = self.copy(value, units);
         for at in (0..width).step_by(part as usize) {
             let place = place.plus(u64::from(at));
-            ptx!(self, "st.{space}.b{} {}, {rest};", 8 * part, place.text());
+            ptx!(self, "st.global.b{} {}, {rest};", 8 * part, place.text());
             ptx!(self, "shr.u{bits} {rest}, {rest}, {};", 8 * part);
         }
     }

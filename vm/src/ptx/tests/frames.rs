@@ -11,6 +11,14 @@ fn kept(body: &str, local_frames: LocalFrames) -> u32 {
 
 /// The same beside other functions.
 fn kept_beside(functions: &str, body: &str, local_frames: LocalFrames) -> u32 {
+    let text = text_beside(functions, body, local_frames);
+    let (_, kernel) = text.split_once(".visible .entry").expect("a kernel");
+    let size = kernel.split_once(" .b8 frame[").map(|(_, rest)| rest.split(']').next());
+    size.flatten().map_or(0, |bytes| bytes.parse().expect("a number"))
+}
+
+/// The PTX of it.
+fn text_beside(functions: &str, body: &str, local_frames: LocalFrames) -> String {
     let module = format!(
         r#"(module (memory 1) (table 1 funcref)
             (global $__stack_pointer (mut i32) (i32.const 4096)) (global $other (mut i32) (i32.const 0))
@@ -25,9 +33,7 @@ fn kept_beside(functions: &str, body: &str, local_frames: LocalFrames) -> u32 {
         local_frames,
         ..Options::default()
     };
-    let text = text_alone_with(&module, options);
-    let size = text.split_once(" .b8 frame[").map(|(_, rest)| rest.split(']').next());
-    size.flatten().map_or(0, |bytes| bytes.parse().expect("a number"))
+    text_alone_with(&module, options)
 }
 
 #[test]
@@ -49,7 +55,7 @@ fn a_frame_whose_addresses_stay_in_the_function_is_kept() {
 }
 
 #[test]
-fn a_frame_of_which_an_address_escapes_is_not() {
+fn a_frame_of_which_an_address_escapes_is_until_then() {
     for body in [
         "(i32.store (local.get $x) (local.get $p))",
         "(i32.store (local.get $x) (i32.add (local.get $p) (i32.const 8)))",
@@ -69,8 +75,40 @@ fn a_frame_of_which_an_address_escapes_is_not() {
         "(if (local.get $x) (then (local.set $q (local.get $p)))) (i32.store (local.get $x) (local.get $q))",
         "(loop (i32.store (local.get $x) (local.get $q)) (local.set $q (local.get $p)) (br_if 0 (local.get $x)))",
     ] {
-        assert_eq!(kept(body, LocalFrames::Always), 0, "{body}");
+        assert_eq!(kept(body, LocalFrames::Auto), 0, "{body}");
+        assert_eq!(kept(body, LocalFrames::Always), 32, "{body}");
+        // From there on local memory holds none.
+        assert!(
+            text_beside("", body, LocalFrames::Always).contains("mov.b32 %frame_size, 0;"),
+            "{body}"
+        );
     }
+}
+
+/// Code before the escape that accesses it often is worth that.
+#[test]
+fn it_pays_where_loops_access_the_frame_before_an_escape() {
+    let looped = "(loop (i32.store (i32.add (local.get $p) (i32.and (local.get $x) (i32.const 28))) (local.get $x))
+                        (i32.store (local.get $p) (local.get $x)) (i32.store offset=8 (local.get $p) (local.get $x))
+                        (i32.store offset=16 (local.get $p) (local.get $x))
+                        (br_if 0 (local.tee $x (i32.sub (local.get $x) (i32.const 1)))))";
+    assert_eq!(
+        kept(&format!("{looped} (call $use (local.get $p))"), LocalFrames::Auto),
+        32
+    );
+    assert_eq!(
+        kept(&format!("(call $use (local.get $p)) {looped}"), LocalFrames::Auto),
+        0
+    );
+}
+
+/// Functions that call nothing need not set the stack pointer.
+#[test]
+fn bytes_below_the_stack_pointer_are_kept() {
+    let near = "(local.set $q (i32.sub (global.get 0) (i32.const 128))) (i32.store (local.get $q) (local.get $x))";
+    assert_eq!(kept(near, LocalFrames::Always), 160);
+    let far = near.replace("128", "144");
+    assert_eq!(kept(&far, LocalFrames::Always), 32);
 }
 
 /// As functions that were inlined have theirs.
@@ -85,7 +123,7 @@ fn a_frame_below_one_of_which_an_address_escapes_is_kept() {
         )
     };
     assert_eq!(kept(&inner(""), LocalFrames::Always), 64);
-    assert_eq!(kept(&inner("(call $use (local.get $q))"), LocalFrames::Always), 0);
+    assert_eq!(kept(&inner("(call $use (local.get $q))"), LocalFrames::Auto), 0);
 }
 
 #[test]

@@ -1,0 +1,218 @@
+//! Where a frame of the shadow stack lies that is not in memory: in local memory, or a kernel's own in shared memory.
+//!
+//! A multiprocessor's L1 cache does not keep stores of local memory: all go to the L2 cache, which limits loops that store to
+//! their frame. And lanes that access different words of their frames access as many sectors. Shared memory has neither. Each
+//! warp has its lanes' words of one offset side by side there, lane n's in bank n. So whichever words of their frames the lanes
+//! access, they do together.
+//!
+//! There are as many lanes as shared memory has room for. So large frames are in local memory, and so are those of functions,
+//! which any kernel may call.
+//!
+//! In shared memory, the byte at offset `o` of a lane's frame is `o + 31 * (o & -4)` bytes after the frame's first one.
+
+use crate::layout::BLOCK_LANES;
+use crate::ptx::emit::function::{Compiler, Role};
+use crate::ptx::writer::ptx;
+
+/// Lanes of a warp: words of one offset that lie side by side.
+const LANES: u32 = 32;
+/// Bytes of shared memory that a kernel may declare, less what the runtime's part of it has (`kernel/steps.h`).
+const MOST_DECLARED: u32 = (48 << 10) - BESIDE;
+/// Bytes that a hardware block has beside its frames at most: 1 KiB is the system's.
+const BESIDE: u32 = 2 << 10;
+/// Lanes of a multiprocessor at least: a warp for each of its schedulers.
+const LEAST_LANES: u32 = 128;
+/// Lanes that a multiprocessor has at most.
+const MOST_LANES: u32 = 2048;
+
+/// Lanes of a hardware block of which each has a frame of so many bytes: as many as make a multiprocessor with so much shared
+/// memory hold the most. `None` if these are too few.
+fn lanes_of_block(bytes: u32, memory: u32) -> Option<u32> {
+    let resident = |lanes: u32| (memory / (bytes * lanes + BESIDE) * lanes).min(MOST_LANES);
+    let sizes = (LANES..=BLOCK_LANES as u32).step_by(LANES as usize);
+    let fitting = sizes.filter(|lanes| bytes * lanes <= MOST_DECLARED);
+    let best = fitting.max_by_key(|lanes| (resident(*lanes), *lanes))?;
+    (resident(best) >= LEAST_LANES).then_some(best)
+}
+
+/// What an address of a [`FramePlace`] is relative to.
+#[derive(Clone, Copy)]
+pub enum Origin {
+    /// To nothing: it is one of memory.
+    Memory,
+    /// To the frame's first byte.
+    Frame,
+}
+
+/// A place in the frame.
+#[derive(Clone)]
+pub struct FramePlace {
+    /// The register of an address.
+    pub address: String,
+    /// What that is relative to.
+    pub origin: Origin,
+    /// Bytes to add.
+    pub offset: u64,
+}
+
+impl FramePlace {
+    /// The place so many bytes further.
+    pub fn plus(&self, bytes: u64) -> FramePlace {
+        FramePlace {
+            offset: self.offset + bytes,
+            ..self.clone()
+        }
+    }
+
+    /// What is added to the address to make it one of the frame's space.
+    fn base(&self) -> &'static str {
+        match self.origin {
+            Origin::Memory => "%frame_less_low",
+            Origin::Frame => "%frame",
+        }
+    }
+}
+
+impl Compiler<'_> {
+    /// Lanes of a hardware block at most, if their frames are in shared memory.
+    pub fn lanes_with_shared_frames(&self) -> Option<u32> {
+        let (bytes, options) = (self.facts.frame.bytes, &self.unit.options);
+        // Counters are in shared memory too, and may be many.
+        let may_be = bytes > 0 && matches!(self.role, Role::Kernel) && !options.counts;
+        lanes_of_block(bytes, options.frame_memory).filter(|_| may_be)
+    }
+
+    /// The state space of the frame.
+    pub fn frame_space(&self) -> &'static str {
+        match self.lanes_with_shared_frames() {
+            Some(_) => "shared",
+            None => "local",
+        }
+    }
+
+    fn is_frame_shared(&self) -> bool {
+        self.lanes_with_shared_frames().is_some()
+    }
+
+    /// Bytes of the function's frame of native stack that are its frame of the shadow stack.
+    pub fn local_frame_bytes(&self) -> u32 {
+        match self.is_frame_shared() {
+            true => 0,
+            false => self.facts.frame.bytes,
+        }
+    }
+
+    /// What declares the frame's memory.
+    pub fn frame_declaration(&self, align: u32) -> String {
+        let (space, lanes) = (self.frame_space(), self.lanes_with_shared_frames().unwrap_or(1));
+        format!(
+            "\t.{space} .align {align} .b8 frame[{}];\n",
+            lanes * self.facts.frame.bytes
+        )
+    }
+
+    /// Computes where the lane's frame begins, and what makes of an address of memory one of the frame's space.
+    pub fn find_frame(&mut self) {
+        let whole = self.w.pair();
+        ptx!(self, "mov.u64 {whole}, frame;");
+        ptx!(self, "cvt.u32.u64 %frame, {whole};");
+        if !self.is_frame_shared() {
+            return ptx!(self, "sub.u32 %frame_less_low, %frame, %frame_low;");
+        }
+        let (thread, lane, warp) = (self.w.word(), self.w.word(), self.w.word());
+        ptx!(self, "mov.u32 {thread}, %tid.x;");
+        ptx!(self, "and.b32 {lane}, {thread}, {};", LANES - 1);
+        ptx!(self, "shr.u32 {warp}, {thread}, {};", LANES.ilog2());
+        ptx!(self, "mad.lo.u32 %frame, {lane}, 4, %frame;");
+        let bytes = LANES * self.facts.frame.bytes;
+        ptx!(self, "mad.lo.u32 %frame, {warp}, {bytes}, %frame;");
+        ptx!(self, "mad.lo.s32 %frame_less_low, %frame_low, -{LANES}, %frame;");
+    }
+
+    /// The address of `width` bytes in the frame's space, which is a multiple of that or of 4, for an access. It is the
+    /// place's plus so many bytes, modulo 2^32.
+    pub fn frame_address(&mut self, place: &FramePlace, distance: u32, width: u32) -> String {
+        let (address, base) = (&place.address, place.base());
+        let mut at = self.w.word();
+        if !self.is_frame_shared() {
+            ptx!(self, "add.u32 {at}, {base}, {address};");
+            self.add_constant(&mut at, distance);
+            return match place.offset {
+                0 => at,
+                offset => format!("{at}+{offset}"),
+            };
+        }
+        let constant = distance.wrapping_add(place.offset as u32);
+        if width >= 4 {
+            ptx!(self, "mad.lo.u32 {at}, {address}, {LANES}, {base};");
+            self.add_constant(&mut at, constant.wrapping_mul(LANES));
+            return at;
+        }
+        // Of what is narrower than a word the two low bits say where it is in one.
+        let (mut byte, word) = (address.clone(), self.w.word());
+        self.add_constant(&mut byte, constant % 4);
+        ptx!(self, "and.b32 {word}, {byte}, -4;");
+        ptx!(self, "mad.lo.u32 {at}, {word}, {}, {byte};", LANES - 1);
+        ptx!(self, "add.u32 {at}, {at}, {base};");
+        self.add_constant(&mut at, (constant & !3).wrapping_mul(LANES));
+        at
+    }
+
+    /// Makes a register one of the sum with a constant.
+    fn add_constant(&mut self, register: &mut String, constant: u32) {
+        if constant != 0 {
+            let sum = self.w.word();
+            ptx!(self, "add.u32 {sum}, {register}, {};", constant as i32);
+            *register = sum;
+        }
+    }
+
+    /// Loads a value of `width` bytes, by an instruction of this type, from `distance` bytes after a place. It is aligned.
+    pub fn load_in_frame(&mut self, place: &FramePlace, distance: u32, ty: &str, width: u32, to: &str) {
+        let (space, address) = (self.frame_space(), self.frame_address(place, distance, width));
+        if width < 8 || space == "local" {
+            return ptx!(self, "ld.{space}.{ty} {to}, [{address}];");
+        }
+        let (low, high) = (self.w.word(), self.w.word());
+        ptx!(self, "ld.{space}.b32 {low}, [{address}];");
+        ptx!(self, "ld.{space}.b32 {high}, [{address}+{}];", 4 * LANES);
+        ptx!(self, "mov.b64 {to}, {{{low}, {high}}};");
+    }
+
+    /// Stores the `width` low bytes of a register at a place. It is aligned.
+    pub fn store_in_frame(&mut self, place: &FramePlace, width: u32, value: &str) {
+        let (space, address) = (self.frame_space(), self.frame_address(place, 0, width));
+        if width < 8 || space == "local" {
+            return ptx!(self, "st.{space}.b{} [{address}], {value};", 8 * width);
+        }
+        let (low, high) = (self.w.word(), self.w.word());
+        ptx!(self, "mov.b64 {{{low}, {high}}}, {value};");
+        ptx!(self, "st.{space}.b32 [{address}], {low};");
+        ptx!(self, "st.{space}.b32 [{address}+{}], {high};", 4 * LANES);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of one H100 or H200.
+    const MEMORY: u32 = 228 << 10;
+
+    #[test]
+    fn blocks_are_as_large_as_fills_a_multiprocessor() {
+        assert_eq!(lanes_of_block(16, MEMORY), Some(512));
+        assert_eq!(lanes_of_block(96, MEMORY), Some(448));
+        assert_eq!(lanes_of_block(304, MEMORY), Some(96));
+        assert_eq!(lanes_of_block(1024, MEMORY), Some(32));
+        assert_eq!(lanes_of_block(1472, MEMORY), Some(32));
+        assert_eq!(lanes_of_block(1488, MEMORY), None);
+        assert_eq!(lanes_of_block(16, 0), None);
+    }
+
+    #[test]
+    fn a_byte_is_where_its_word_is() {
+        let at = |offset: u32| offset + (LANES - 1) * (offset & !3);
+        assert_eq!((at(0), at(3), at(4), at(6)), (0, 3, 128, 130));
+    }
+}

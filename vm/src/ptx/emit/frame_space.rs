@@ -29,7 +29,7 @@ const MOST_LANES: u32 = 2048;
 /// memory hold the most. `None` if these are too few.
 fn lanes_of_block(bytes: u32, memory: u32) -> Option<u32> {
     let resident = |lanes: u32| (memory / (bytes * lanes + BESIDE) * lanes).min(MOST_LANES);
-    let sizes = (LANES..=BLOCK_LANES as u32).step_by(LANES as usize);
+    let sizes = (LANES..=BLOCK_LANES).step_by(LANES as usize);
     let fitting = sizes.filter(|lanes| bytes * lanes <= MOST_DECLARED);
     let best = fitting.max_by_key(|lanes| (resident(*lanes), *lanes))?;
     (resident(best) >= LEAST_LANES).then_some(best)

@@ -37,7 +37,7 @@ use libloading::Library;
 
 use crate::compiled::CompiledDevice;
 use crate::device::Target;
-use crate::device::{Device, DeviceError, DeviceResult, Pinned, Plan};
+use crate::device::{Device, DeviceError, DeviceResult, Pinned, Plan, SMALL_BLOCK};
 use crate::layout::Ptr;
 use context::Context;
 
@@ -84,9 +84,6 @@ pub struct Cuda {
     clock_rate: f64,
     running: bool,
 }
-
-/// Lanes in a block, where more of them in one bring nothing.
-const SMALL_BLOCK: u32 = 128;
 
 /// Threads that spawn others go different ways: so many warps of a multiprocessor get one of them each.
 const WARPS_FOR_THREADS: u32 = 8;

@@ -84,6 +84,9 @@ pub struct Plan {
 /// that a kernel may have read is written later.
 pub const CODE_LINE: u64 = 128;
 
+/// Lanes in a hardware block, where more of them in one bring nothing.
+pub(crate) const SMALL_BLOCK: u32 = 128;
+
 /// Bytes of shared memory of a multiprocessor of compute capability 9.0.
 pub const FRAME_MEMORY: u32 = 228 << 10;
 

@@ -13,7 +13,7 @@
       (return (i64.sub (local.get $a) (i64.const 7))))
     (local.get $a)))
 
-;; .visible .entry start_0(.param .b64 launch, .param .b32 threads, .param .align 4 .b8 args[20])
+;; .visible .entry start_0(.param .b64 launch, .param .b32 threads, .param .align 4 .b8 args[20]) .maxntid 128
 ;; {
 ;; 	.local .align 16 .b8 context[956];
 ;; 	.reg .b64 %launch, %args, %context;

@@ -16,7 +16,7 @@
       (br_if $next (i32.ne (local.tee $at (i32.add (local.get $at) (i32.const 1))) (local.get $end))))
     (local.get $sum)))
 
-;; .visible .entry start_0(.param .b64 launch, .param .b32 threads, .param .align 4 .b8 args[8])
+;; .visible .entry start_0(.param .b64 launch, .param .b32 threads, .param .align 4 .b8 args[8]) .maxntid 128
 ;; {
 ;; 	.local .align 16 .b8 context[952];
 ;; 	.reg .b64 %launch, %args, %context;

@@ -200,7 +200,7 @@
 ;; }
 ;;
 ;; // loop
-;; .visible .entry start_1(.param .b64 launch, .param .b32 threads, .param .align 4 .b8 args[4])
+;; .visible .entry start_1(.param .b64 launch, .param .b32 threads, .param .align 4 .b8 args[4]) .maxntid 128
 ;; {
 ;; 	.local .align 16 .b8 context[940];
 ;; 	.reg .b64 %launch, %args, %context;

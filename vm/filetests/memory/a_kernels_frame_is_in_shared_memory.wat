@@ -1,7 +1,7 @@
 ;; test ptx --alone --local-frames --frame-memory 233472
 ;; The frame of 32 bytes of each lane is in shared memory: words of one offset lie side by side there, those of 32 lanes. A byte
 ;; is in its word, a value of eight bytes is two words. A hardware block has no more lanes than there are frames.
-;; has: .shared .align 16 .b8 frame[16384];
+;; has: .shared .align 16 .b8 frame[4096];
 ;; has: st.shared.b8
 ;; has: ld.shared.b32
 
@@ -17,7 +17,7 @@
 ;; .visible .const .align 4 .b32 starts[1] = {0};
 ;;
 ;; // f
-;; .visible .entry start_0(.param .b64 launch, .param .b32 threads, .param .align 4 .b8 args[4]) .maxntid 512
+;; .visible .entry start_0(.param .b64 launch, .param .b32 threads, .param .align 4 .b8 args[4]) .maxntid 128
 ;; {
 ;; 	.local .align 16 .b8 context[944];
 ;; 	.reg .b64 %launch, %args, %context;
@@ -28,7 +28,7 @@
 ;; 	.reg .b32 %w<55>;
 ;; 	.reg .b64 %l<24>;
 ;; 	.reg .pred %p<18>;
-;; 	.shared .align 16 .b8 frame[16384];
+;; 	.shared .align 16 .b8 frame[4096];
 ;; 	.reg .b64 %frame_at;
 ;; 	.reg .b32 %frame_less_low, %frame, %frame_low, %frame_size;
 ;; 	ld.param.b64 %launch, [launch];

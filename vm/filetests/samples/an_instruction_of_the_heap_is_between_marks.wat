@@ -12,7 +12,7 @@
 ;; .visible .const .align 4 .b32 starts[1] = {0};
 ;;
 ;; // make
-;; .visible .entry start_0(.param .b64 launch, .param .b32 threads, .param .align 4 .b8 args[4])
+;; .visible .entry start_0(.param .b64 launch, .param .b32 threads, .param .align 4 .b8 args[4]) .maxntid 128
 ;; {
 ;; 	.local .align 16 .b8 context[944];
 ;; 	.reg .b64 %launch, %args, %context;

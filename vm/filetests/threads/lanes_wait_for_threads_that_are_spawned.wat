@@ -11,7 +11,7 @@
   (func $start (export "start")
     (drop (call $spawn (i32.const 8)))))
 
-;; .visible .entry start_1(.param .b64 launch, .param .b32 threads)
+;; .visible .entry start_1(.param .b64 launch, .param .b32 threads) .maxntid 128
 ;; {
 ;; 	.local .align 16 .b8 context[944];
 ;; 	.reg .b64 %launch, %args, %context;

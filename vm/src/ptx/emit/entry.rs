@@ -7,6 +7,7 @@
 use std::fmt::Write;
 use std::mem::offset_of;
 
+use crate::device::SMALL_BLOCK;
 use crate::layout::{Context, Launch, Thread};
 use crate::ptx::Unit;
 use crate::ptx::analysis::interprocedural::Analysis;
@@ -44,6 +45,13 @@ pub fn is_inlined(unit: &Unit, analysis: &Analysis, index: u32) -> bool {
 fn argument_bytes(compiler: &Compiler) -> Option<u32> {
     let units: u32 = compiler.ty.params.iter().map(|ty| ty.units()).sum();
     (1..=MOST_ARGUMENTS / 4).contains(&units).then_some(4 * units)
+}
+
+/// Lanes of a hardware block at most, if not any number. In large blocks warps can step together; lanes of small ones are
+/// replaced sooner when they have ended.
+fn most_lanes(compiler: &Compiler) -> Option<u32> {
+    let lanes = (!compiler.unit.options.processes && compiler.steps.is_empty()).then_some(SMALL_BLOCK);
+    compiler.lanes_with_shared_frames().or(lanes)
 }
 
 /// Corrects the limit of the native stack, which was measured from below the kernel's frame of so many bytes.
@@ -137,8 +145,7 @@ pub fn compile(
     let name = ascii(&unit.program.meta.func_name(index));
     let parameters =
         argument_bytes(&compiler).map_or_else(String::new, |bytes| format!(", .param .align 4 .b8 args[{bytes}]"));
-    let lanes = compiler.lanes_with_shared_frames();
-    let most_lanes = lanes.map_or_else(String::new, |lanes| format!(" .maxntid {lanes}"));
+    let most_lanes = most_lanes(&compiler).map_or_else(String::new, |lanes| format!(" .maxntid {lanes}"));
     _ = write!(
         out,
         "\n// {name}\n.visible .entry {}start_{index}(.param .b64 launch, .param .b32 threads{parameters}){most_lanes}\n{{\n\t.local .align 16 .b8 context[{bytes}];\n\t.reg .b64 %launch, %args, %context;\n",

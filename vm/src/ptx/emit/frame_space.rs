@@ -10,6 +10,7 @@
 //!
 //! In shared memory, the byte at offset `o` of a lane's frame is `o + 31 * (o & -4)` bytes after the frame's first one.
 
+use crate::device::SMALL_BLOCK;
 use crate::layout::BLOCK_LANES;
 use crate::ptx::emit::function::{Compiler, Role};
 use crate::ptx::writer::ptx;
@@ -26,10 +27,10 @@ const LEAST_LANES: u32 = 128;
 const MOST_LANES: u32 = 2048;
 
 /// Lanes of a hardware block of which each has a frame of so many bytes: as many as make a multiprocessor with so much shared
-/// memory hold the most. `None` if these are too few.
-fn lanes_of_block(bytes: u32, memory: u32) -> Option<u32> {
+/// memory hold the most, of at most `most`. `None` if these are too few.
+fn lanes_of_block(bytes: u32, memory: u32, most: u32) -> Option<u32> {
     let resident = |lanes: u32| (memory / (bytes * lanes + BESIDE) * lanes).min(MOST_LANES);
-    let sizes = (LANES..=BLOCK_LANES).step_by(LANES as usize);
+    let sizes = (LANES..=most).step_by(LANES as usize);
     let fitting = sizes.filter(|lanes| bytes * lanes <= MOST_DECLARED);
     let best = fitting.max_by_key(|lanes| (resident(*lanes), *lanes))?;
     (resident(best) >= LEAST_LANES).then_some(best)
@@ -79,7 +80,12 @@ impl Compiler<'_> {
         let (bytes, options) = (self.facts.frame.bytes, &self.unit.options);
         // Counters are in shared memory too, and may be many.
         let may_be = bytes > 0 && matches!(self.role, Role::Kernel) && !options.counts;
-        lanes_of_block(bytes, options.frame_memory).filter(|_| may_be)
+        let most = if self.steps.is_empty() {
+            SMALL_BLOCK
+        } else {
+            BLOCK_LANES
+        };
+        lanes_of_block(bytes, options.frame_memory, most).filter(|_| may_be)
     }
 
     /// The state space of the frame.
@@ -201,13 +207,14 @@ mod tests {
 
     #[test]
     fn blocks_are_as_large_as_fills_a_multiprocessor() {
-        assert_eq!(lanes_of_block(16, MEMORY), Some(512));
-        assert_eq!(lanes_of_block(96, MEMORY), Some(448));
-        assert_eq!(lanes_of_block(304, MEMORY), Some(96));
-        assert_eq!(lanes_of_block(1024, MEMORY), Some(32));
-        assert_eq!(lanes_of_block(1472, MEMORY), Some(32));
-        assert_eq!(lanes_of_block(1488, MEMORY), None);
-        assert_eq!(lanes_of_block(16, 0), None);
+        assert_eq!(lanes_of_block(16, MEMORY, 512), Some(512));
+        assert_eq!(lanes_of_block(16, MEMORY, 128), Some(128));
+        assert_eq!(lanes_of_block(96, MEMORY, 512), Some(448));
+        assert_eq!(lanes_of_block(304, MEMORY, 512), Some(96));
+        assert_eq!(lanes_of_block(1024, MEMORY, 512), Some(32));
+        assert_eq!(lanes_of_block(1472, MEMORY, 512), Some(32));
+        assert_eq!(lanes_of_block(1488, MEMORY, 512), None);
+        assert_eq!(lanes_of_block(16, 0, 512), None);
     }
 
     #[test]

@@ -28,6 +28,13 @@ pub struct Steps {
     passes: BTreeSet<usize>,
 }
 
+impl Steps {
+    /// Whether warps do not step together.
+    pub fn is_empty(&self) -> bool {
+        self.at.is_empty() && self.passes.is_empty()
+    }
+}
+
 /// About how many instructions of bytecode are executed for one, if it calls.
 fn weight(node: &Node) -> usize {
     match node.inst.op {

@@ -100,6 +100,14 @@ pub enum CodeFormat {
     Ptx,
 }
 
+/// See [`Target::frame_memory`]; of a major version of the compute capability.
+pub(crate) fn frame_memory(major: i32) -> u32 {
+    match major {
+        9 | 10 => FRAME_MEMORY,
+        _ => 0,
+    }
+}
+
 /// What machine code is made for and by: a CUDA device and its driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
@@ -125,10 +133,7 @@ impl Target {
     /// Bytes of shared memory of a multiprocessor for frames of kernels: all of it, on devices that have about as much as those
     /// on which this was found to be faster than local memory.
     pub fn frame_memory(&self) -> u32 {
-        match self.compute_capability.0 {
-            9 | 10 => FRAME_MEMORY,
-            _ => 0,
-        }
+        frame_memory(self.compute_capability.0)
     }
 
     /// Lanes that are resident at once at most.

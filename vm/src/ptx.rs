@@ -117,6 +117,9 @@ pub struct Options {
     pub local_frames: LocalFrames,
     /// Bytes of shared memory of a multiprocessor that kernels may keep their own frames in, in place of local memory.
     pub frame_memory: u32,
+    /// Whether kernels may have hardware blocks of so many lanes that its functions have to do with
+    /// [fewer registers](few_registers) than they would take.
+    pub large_blocks: bool,
     /// Whether the lanes of a warp meet after calls, in and after loops, and where their ways join: see
     /// `emit::reconvergence`. Not for threads that may wait for each other: one would wait for a lane that waits for it. The
     /// machine code must not have ptxas's barriers around calls: see `cuda::barriers`.
@@ -179,6 +182,15 @@ const HEADER: &str = ".version 7.5\n.target sm_75\n.address_size 64\n";
 
 fn preamble() -> String {
     format!("{HEADER}\n{}\n", *runtime::DECLARATIONS)
+}
+
+/// Registers that the functions of a text may have at most, if its kernels have blocks of so many lanes that it matters: a
+/// function may have 255, and a multiprocessor has 65,536.
+pub fn few_registers(text: &str) -> Option<u32> {
+    let after = text.split(emit::MOST_LANES).skip(1);
+    let lanes = after.filter_map(|rest| rest.lines().next()?.parse::<u32>().ok());
+    let registers = 65_536 / lanes.max()?;
+    (registers < 256).then_some(registers)
 }
 
 /// Several compiled programs as one module of PTX. Their prefixes differ.

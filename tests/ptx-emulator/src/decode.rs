@@ -135,6 +135,9 @@ pub fn function<'t>(module: &Module, source: u32, head: &[Token<'t>], body: &[To
     let (results, params) = head.split_at(name.unwrap_or(0));
     decoder.function.results = decoder.parameters(results)?;
     decoder.function.params = decoder.parameters(params)?;
+    let most = head.iter().position(|token| token.text == ".maxntid");
+    let most = most.and_then(|at| number(head.get(at + 1)?.text));
+    decoder.function.most_lanes = most.map_or(u32::MAX, |most| most as u32);
     decoder.body(body)?;
     decoder.resolve()?;
     let end = decoder.line;

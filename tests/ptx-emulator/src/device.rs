@@ -216,10 +216,12 @@ impl CompiledDevice for Emulator {
         Ok(8 << 20)
     }
 
-    fn plan_compiled(&self, _entry: Entry, threads: u32) -> Plan {
+    fn plan_compiled(&self, entry: Entry, threads: u32) -> Plan {
+        let kernel = &self.modules[entry.0 >> 32].functions[entry.0 as u32 as usize];
         Plan {
             lanes: threads,
-            lanes_per_block: 32,
+            // Two warps, where a kernel may have them.
+            lanes_per_block: kernel.most_lanes.min(64),
             shared_units: 0,
             counter_bytes: 0,
             lane_segment_units: 0,

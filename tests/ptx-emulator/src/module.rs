@@ -49,6 +49,8 @@ pub struct Function {
     pub registers: u32,
     /// Bytes of the frame.
     pub frame: u32,
+    /// Lanes in a block at most, of a kernel.
+    pub most_lanes: u32,
     /// What it takes.
     pub params: Vec<Param>,
     /// What it returns.

@@ -136,6 +136,7 @@
 ;; 	sub.u32 %w22, %size, 1;
 ;; 	sub.u32 %w23, 48, 1;
 ;; 	setp.le.u32 %p15, %w23, %w22;
+;; 	setp.lt.and.u32 %p15, 48, 4096, %p15;
 ;; 	mov.pred %p16, %p15;
 ;; 	neg.s32 %w24, %w17;
 ;; 	setp.ge.u32 %p18, %w17, %frame_size;

@@ -16,17 +16,27 @@ use super::barriers;
 use super::cache::{Cache, Key, digest};
 use super::code::{COMPILER, Code, CompileRequest, Origin, linked_with};
 use super::link::Input;
-use crate::device::{CodeFormat, DeviceResult, Target};
+use crate::device::{CodeFormat, DeviceResult, Target, frame_memory};
 use crate::ptx::{MIXED, RUNTIME};
 
 /// The target of code that any GPU's driver compiles.
 pub const PTX: &str = "ptx";
 
-/// The request as it is for a target that is named like this: lanes meet only in machine code that is known.
+/// The request as it is for a target that is named like this. Lanes meet only in machine code that is known, frames are in the
+/// shared memory that the target has for sure, and of what an assembler makes nobody limits the registers.
 fn for_target(request: &CompileRequest, target: &str) -> CompileRequest {
     let mut request = request.clone();
-    request.options.reconverge &= barriers::are_known_of(target);
+    let options = &mut request.options;
+    options.reconverge &= barriers::are_known_of(target);
+    options.frame_memory = major(target).map_or(0, frame_memory);
+    options.large_blocks &= target == PTX;
     request
+}
+
+/// The major version of the compute capability of a target that is named `sm_90`.
+fn major(target: &str) -> Option<i32> {
+    let version: i32 = target.strip_prefix("sm_")?.parse().ok()?;
+    Some(version / 10)
 }
 
 /// Hash of what code of a program depends on besides the functions that it starts and what of it is interpreted.
@@ -95,19 +105,11 @@ pub fn compile<E>(
 
 /// The code that fits a run best: machine code, or PTX.
 pub fn find<'n>(native: &'n [NativeCode], request: &CompileRequest) -> Option<&'n NativeCode> {
-    if native.is_empty() {
-        return None;
-    }
-    let [known, other] = ["sm_90", PTX].map(|target| depends_on(&for_target(request, target)));
     let starts_all = |code: &&NativeCode| request.entries.iter().all(|entry| code.entries.contains(entry));
-    let depends = |code: &&NativeCode| {
-        let meets = barriers::are_known_of(&code.target);
-        code.depends_on == if meets { known } else { other }
-    };
-    let fits = || native.iter().filter(depends).filter(starts_all);
-    fits()
-        .find(|code| runs_on(&code.target, &request.target))
-        .or_else(|| fits().find(|code| code.target == PTX))
+    let depends = |code: &&NativeCode| code.depends_on == depends_on(&for_target(request, &code.target));
+    let fits: Vec<&NativeCode> = native.iter().filter(starts_all).filter(depends).collect();
+    let found = fits.iter().find(|code| runs_on(&code.target, &request.target));
+    found.or_else(|| fits.iter().find(|code| code.target == PTX)).copied()
 }
 
 /// Links code that fits a run, unless the cache has that.

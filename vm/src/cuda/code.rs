@@ -139,6 +139,7 @@ pub fn options(program: &Program, threads: u32, call_depth: u32, tuning: Tuning,
             frames => frames,
         },
         frame_memory: around.frame_memory,
+        large_blocks: true,
         growth_by_others: threads > 1 && may_grow(program) && !fixed_memory && !around.processes,
         fixed_memory,
         reconverge: around.known_code

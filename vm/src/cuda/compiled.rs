@@ -163,7 +163,7 @@ impl CompiledDevice for Cuda {
 impl Cuda {
     /// Lanes in a block of compiled code.
     fn compiled_block(&self, entry: Entry, threads: u32) -> u32 {
-        // Where it fails, no block fits.
+        // Where it fails, no block fits; where the driver does not tell, any number of lanes is allowed.
         _ = self.context.enter();
         let most = FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK;
         // SAFETY: modules live as long as the device.

@@ -15,6 +15,7 @@ use crate::cuda::check;
 use crate::cuda::context::Context;
 use crate::cuda::nvtx;
 use crate::device::{DeviceError, DeviceResult};
+use crate::ptx::few_registers;
 
 /// `CU_JIT_SPLIT_COMPILE` of CUDA 12.5 and later, which the bindings for older drivers do not name.
 /// It is how many threads compile, 0 for as many as there are processors.
@@ -65,13 +66,13 @@ pub struct Input<'a> {
 }
 
 impl<'a> Input<'a> {
-    /// What was compiled from a program: as many registers as it needs.
+    /// What was compiled from a program: as many registers as it needs, unless its kernels need many lanes.
     pub fn program(text: &'a str) -> Input<'a> {
         Input {
             name: "program",
             text,
             object: None,
-            registers: None,
+            registers: few_registers(text),
         }
     }
 

@@ -6,12 +6,15 @@
 //! - [`function`]: a function from its head to its end; the compiler's state;
 //! - [`instructions`]: one instruction; [`handwritten`] names those that have no template;
 //! - [`memory`], [`vectors`], [`atomics`]: accesses;
+//! - [`frame_copy`], [`frame_bulk`], [`frame_space`]: a frame of the shadow stack that is not in memory;
 //! - [`calls`]: calls of the program's functions, of those that are interpreted too; [`runtime_calls`]; [`exceptions`];
 //!   [`exnref_roots`] keeps what those calls may collect;
 //! - [`jumps`], [`loops`]: branches, and where a loop looks whether the run was stopped; [`reconvergence`]: where lanes
 //!   meet; [`samples`]: where it tells the host where it is; [`counts`]: where it counts;
 //! - [`regions`]: large functions as several;
 //! - [`entry`]: the kernels, which the host starts.
+
+pub use entry::MOST_LANES;
 
 pub mod atomics;
 pub mod calls;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use gpu_run_bytecode::code::{Inst, instructions};
 use gpu_run_bytecode::{ConstOp, Export, ExternKind, Function, Op, Operand, Program};
 
-use crate::ptx::analysis::cfg::{Cfg, Node};
+use crate::ptx::analysis::cfg::Cfg;
 use crate::ptx::analysis::counters::{self, Counters};
 use crate::ptx::analysis::cycles;
 use crate::ptx::analysis::flow::TransferFn;
@@ -617,9 +617,8 @@ impl<'a> Analysis<'a> {
                 function,
                 eager: BTreeSet::new(),
             };
-            let parameters = |node: &Node| transfer.callee_type(node).param_units();
             let units = frame_units(self.program, function);
-            let found = stack_frame::find(&Cfg::new(self.program, function), pointer, units, &parameters, always);
+            let found = stack_frame::find(&Cfg::new(self.program, function), pointer, units, &transfer, always);
             handed_out |= found.hands_out;
             if !facts.counted && !facts.status && function.tries.is_empty() {
                 frames[i] = found.frame;

@@ -28,6 +28,7 @@ use std::collections::BTreeSet;
 use gpu_run_bytecode::{Class, Op, Operand};
 
 use crate::ptx::analysis::cfg::{Cfg, Node, ends_path};
+use crate::ptx::analysis::flow::TransferFn;
 
 /// Bytes of a frame at most: each lane copies them twice. Those of a warp have room in the shared memory that a kernel may
 /// declare; in local memory they take so much of the native stack.
@@ -43,7 +44,7 @@ pub const NEAR: u64 = 1024;
 const RED_ZONE: i32 = 128;
 /// Accesses for each that a copy makes from which on a frame is worth keeping until an address escapes. After that code
 /// still looks at each access.
-const UNTIL_ESCAPE: u64 = 4;
+const UNTIL_ESCAPE: u64 = 2;
 /// How many more times code in a loop is taken to run than the code around it.
 const PASSES: u64 = 16;
 
@@ -55,22 +56,33 @@ enum Value {
     Other,
     /// The stack pointer that the function found plus `delta`, computed from that plus `base`: a frame's lowest address.
     Stack { delta: i32, base: i32 },
-    /// It may depend on addresses of frames of which the lowest begins there.
-    Derived { base: i32 },
+    /// It may depend on addresses of frames of which the lowest begins there; `found`: and on the stack pointer that the
+    /// function found.
+    Derived { base: i32, found: bool },
 }
 
 impl Value {
     fn base(self) -> Option<i32> {
         match self {
             Value::Other => None,
-            Value::Stack { base, .. } | Value::Derived { base } => Some(base),
+            Value::Stack { base, .. } | Value::Derived { base, .. } => Some(base),
+        }
+    }
+
+    /// Whether it may depend on the stack pointer that the function found.
+    fn is_found(self) -> bool {
+        match self {
+            Value::Other => false,
+            Value::Stack { base, .. } => base == 0,
+            Value::Derived { found, .. } => found,
         }
     }
 
     /// What may depend on both.
     fn mixed(self, other: Value) -> Value {
         let bases = self.base().into_iter().chain(other.base());
-        bases.min().map_or(Value::Other, |base| Value::Derived { base })
+        let found = self.is_found() || other.is_found();
+        bases.min().map_or(Value::Other, |base| Value::Derived { base, found })
     }
 
     fn join(self, other: Value) -> Value {
@@ -123,8 +135,8 @@ pub fn effect(node: &Node) -> Effect {
 #[derive(Clone)]
 struct Finder<'a> {
     cfg: &'a Cfg,
-    /// Units of a callee's parameters.
-    parameter_units: &'a dyn Fn(&Node) -> u32,
+    /// Which units instructions read.
+    transfer: &'a TransferFn<'a>,
     stack_pointer: i64,
     /// Lowest value of the stack pointer, less the one that the function found.
     lowest: i32,
@@ -140,10 +152,10 @@ struct Finder<'a> {
 }
 
 impl<'a> Finder<'a> {
-    fn new(cfg: &'a Cfg, stack_pointer: u32, parameter_units: &'a dyn Fn(&Node) -> u32) -> Finder<'a> {
+    fn new(cfg: &'a Cfg, stack_pointer: u32, transfer: &'a TransferFn<'a>) -> Finder<'a> {
         Finder {
             cfg,
-            parameter_units,
+            transfer,
             stack_pointer: i64::from(stack_pointer),
             lowest: 0,
             escaped: 0,
@@ -198,14 +210,14 @@ impl<'a> Finder<'a> {
                 Effect::Access(_) if matches!(op.info().class, Class::Store(_)) => self.reads(node, 1, state),
                 Effect::None if matches!(op, GlobalSet32 | GlobalSet64 | GlobalSet128) => sources,
                 // Ranges that are read and written; the value of a fill is stored.
-                Effect::Other if matches!(op, MemoryCopy | Memcmp) => Value::Other,
+                Effect::Other if matches!(op, MemoryCopy | Memcmp | Print) => Value::Other,
                 Effect::Fill(_) => self.reads(node, 1, state),
                 Effect::Other => sources,
                 _ => Value::Other,
             };
             self.escaped = self.escaped.min(escapes.base().unwrap_or(0));
             self.escapes.extend(escapes.base().map(|_| node.pc));
-            self.hands_out |= escapes.base() == Some(0);
+            self.hands_out |= escapes.is_found();
             if op == Return {
                 self.hands_out |= state[pointer] != Value::Stack { delta: 0, base: 0 };
             }
@@ -235,10 +247,9 @@ impl<'a> Finder<'a> {
     fn reads(&self, node: &Node, i: usize, state: &State) -> Value {
         let units = match node.inst.op.info().operands[i] {
             Operand::Src(ty) => ty.units(),
-            // Of a wide memory two.
-            Operand::Address => 2,
+            Operand::Address => self.transfer.address_units(node),
             Operand::SrcRange => count(node),
-            Operand::Base => (self.parameter_units)(node),
+            Operand::Base => self.transfer.callee_type(node).param_units(),
             _ => 0,
         };
         let from = node.inst.args[i] as usize;
@@ -289,8 +300,8 @@ pub struct Values<'a> {
 
 impl<'a> Values<'a> {
     /// Those of a function that is entered at its head only: see [`find`].
-    pub fn of(cfg: &'a Cfg, stack_pointer: u32, units: u32, parameter_units: &'a dyn Fn(&Node) -> u32) -> Values<'a> {
-        let mut finder = Finder::new(cfg, stack_pointer, parameter_units);
+    pub fn of(cfg: &'a Cfg, stack_pointer: u32, units: u32, transfer: &'a TransferFn<'a>) -> Values<'a> {
+        let mut finder = Finder::new(cfg, stack_pointer, transfer);
         finder.trusts_calls = false;
         let at = finder.run(units as usize);
         Values { finder, at }
@@ -393,16 +404,16 @@ impl Uses {
     }
 }
 
-/// Analyses a function whose frame of registers has `units`. `parameter_units` is how many a call passes. `always`: it may
+/// Analyses a function whose frame of registers has `units`. `always`: it may
 /// keep what it can, not only what its loops access more often than it is copied.
-pub fn find(cfg: &Cfg, stack_pointer: u32, units: u32, parameter_units: &dyn Fn(&Node) -> u32, always: bool) -> Found {
-    let mut finder = Finder::new(cfg, stack_pointer, parameter_units);
+pub fn find(cfg: &Cfg, stack_pointer: u32, units: u32, transfer: &TransferFn, always: bool) -> Found {
+    let mut finder = Finder::new(cfg, stack_pointer, transfer);
     let at = finder.run(units as usize);
     let uses = Uses::of(&mut finder, &at, |_, _| true);
     let lowest = finder.lowest;
     let in_red_zone = uses.accesses.iter().map(|(base, _)| *base);
     let lowest = in_red_zone
-        .filter(|base| *base >= lowest - RED_ZONE)
+        .filter(|base| *base >= lowest.saturating_sub(RED_ZONE))
         .fold(lowest, i32::min);
     let below = lowest.unsigned_abs().next_multiple_of(GRANULE);
     let kept = finder.escaped.unsigned_abs().next_multiple_of(GRANULE);
@@ -465,8 +476,8 @@ fn after(cfg: &Cfg, instructions: &BTreeSet<u32>) -> Vec<Option<u32>> {
 
 /// The instructions by which addresses of a function's frame escape, by their words. Before them memory takes the frame, for
 /// the rest of the function.
-pub fn escapes(cfg: &Cfg, stack_pointer: u32, units: u32, parameter_units: &dyn Fn(&Node) -> u32) -> BTreeSet<u32> {
-    let mut finder = Finder::new(cfg, stack_pointer, parameter_units);
+pub fn escapes(cfg: &Cfg, stack_pointer: u32, units: u32, transfer: &TransferFn) -> BTreeSet<u32> {
+    let mut finder = Finder::new(cfg, stack_pointer, transfer);
     let at = finder.run(units as usize);
     for block in &cfg.order {
         let mut state = at[*block].clone();

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::mem::offset_of;
 
 use crate::device::SMALL_BLOCK;
-use crate::layout::{Context, Launch, Thread};
+use crate::layout::{BLOCK_LANES, Context, Launch, Thread};
 use crate::ptx::Unit;
 use crate::ptx::analysis::interprocedural::Analysis;
 use crate::ptx::analysis::stack_frame::StackFrame;
@@ -47,11 +47,46 @@ fn argument_bytes(compiler: &Compiler) -> Option<u32> {
     (1..=MOST_ARGUMENTS / 4).contains(&units).then_some(4 * units)
 }
 
+/// What precedes the number of lanes that a kernel's hardware block has at most.
+pub const MOST_LANES: &str = ".maxntid ";
+
+/// Words of bytecode of a kernel that takes so many registers that few of its lanes are resident. If no more units than so many
+/// are live at once, most of them fit the 128 registers that each of 512 lanes can have. Sixteen warps that step together fetch
+/// the code once, and that is worth more than the registers: `lz4` of `bench/ordinary` (45 units) takes 0.70 of the time, `words`
+/// (35) 0.77, `tree` (28) 0.88. But `json` (51) takes 1.14 times as long, `regex` (64) 1.27 times, and `matrix`, which calculates
+/// with numbers, 1.58 times.
+const LARGE_KERNEL: u32 = 700;
+const FEW_UNITS: usize = 48;
+
 /// Lanes of a hardware block at most, if not any number. In large blocks warps can step together; lanes of small ones are
 /// replaced sooner when they have ended.
 fn most_lanes(compiler: &Compiler) -> Option<u32> {
-    let lanes = (!compiler.unit.options.processes && compiler.steps.is_empty()).then_some(SMALL_BLOCK);
+    let options = &compiler.unit.options;
+    let words = compiler.function.end - compiler.function.start;
+    let is_large = || {
+        let numeric = !compiler.numeric_blocks.is_empty();
+        options.large_blocks && words > LARGE_KERNEL && !numeric && most_live(compiler) <= FEW_UNITS
+    };
+    let lanes = match compiler.steps.is_empty() {
+        true => (!options.processes).then_some(SMALL_BLOCK),
+        false => is_large().then_some(BLOCK_LANES),
+    };
     compiler.lanes_with_shared_frames().or(lanes)
+}
+
+/// The most units that are live at once.
+fn most_live(compiler: &Compiler) -> usize {
+    let (cfg, transfer) = (&compiler.cfg, &compiler.transfer);
+    let after = transfer.live_after(cfg, compiler.units);
+    let most = cfg.order.iter().map(|block| {
+        let mut live = after[*block].clone();
+        let counts = cfg.block_nodes(*block).iter().rev().map(|node| {
+            transfer.access(node).apply(&mut live);
+            live.iter().count()
+        });
+        counts.max().unwrap_or(0)
+    });
+    most.max().unwrap_or(0)
 }
 
 /// Corrects the limit of the native stack, which was measured from below the kernel's frame of so many bytes.
@@ -145,7 +180,7 @@ pub fn compile(
     let name = ascii(&unit.program.meta.func_name(index));
     let parameters =
         argument_bytes(&compiler).map_or_else(String::new, |bytes| format!(", .param .align 4 .b8 args[{bytes}]"));
-    let most_lanes = most_lanes(&compiler).map_or_else(String::new, |lanes| format!(" .maxntid {lanes}"));
+    let most_lanes = most_lanes(&compiler).map_or_else(String::new, |lanes| format!(" {MOST_LANES}{lanes}"));
     _ = write!(
         out,
         "\n// {name}\n.visible .entry {}start_{index}(.param .b64 launch, .param .b32 threads{parameters}){most_lanes}\n{{\n\t.local .align 16 .b8 context[{bytes}];\n\t.reg .b64 %launch, %args, %context;\n",

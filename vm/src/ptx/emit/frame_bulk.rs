@@ -1,12 +1,15 @@
 //! `memory.fill` and `memory.copy` where the function has a frame in local or shared memory.
 //!
-//! A range that lies in the frame is filled there, and copied from there or to there. Copies between other ranges leave the frame
-//! alone. Else, as where a range begins in the frame and ends after it, memory takes the frame meanwhile.
+//! A range that lies in the frame is filled there, and copied from there or to there. Copies between ranges that have no byte in
+//! the frame leave it alone. Else, as where a range begins in the frame and ends after it, memory takes the frame meanwhile.
 
 use crate::ptx::analysis::cfg::Node;
-use crate::ptx::emit::frame_space::{FramePlace, Origin};
+use crate::ptx::emit::frame_space::FramePlace;
 use crate::ptx::emit::function::Compiler;
 use crate::ptx::writer::ptx;
+
+/// Bytes after which the runtime's copy looks whether the run was stopped (`kernel/runtime.cpp`).
+const STOPS_AFTER: u32 = 4096;
 
 /// A range of memory 0.
 struct Range {
@@ -16,17 +19,6 @@ struct Range {
     at: String,
     /// A predicate: it lies in the frame.
     inside: String,
-}
-
-impl Range {
-    /// A byte of it, by its address less the frame's first one.
-    fn place(at: &str) -> FramePlace {
-        FramePlace {
-            address: at.to_owned(),
-            origin: Origin::Frame,
-            offset: 0,
-        }
-    }
 }
 
 impl Compiler<'_> {
@@ -100,7 +92,7 @@ impl Compiler<'_> {
             self.w.label(&next);
             ptx!(self, "setp.ge.u32 {last}, {at}, {end};");
             ptx!(self, "@{last} bra {done};");
-            self.store_in_frame(&Range::place(&at), width, &word);
+            self.store_in_frame(&FramePlace::in_frame(&at), width, &word);
             ptx!(self, "add.u32 {at}, {at}, {width};");
             ptx!(self, "bra {next};");
         }
@@ -121,12 +113,14 @@ impl Compiler<'_> {
             self.w.new_label("COPY_APART"),
             self.w.new_label("COPIED_RANGE"),
         );
-        // What is not inside has to be apart, and in memory: where a copy traps, memory has the frame. A size of 0 is 2^32.
+        // What is not inside has to be apart, and in memory, and short: where a copy traps, or the thread is stopped after one,
+        // memory has the frame. A size of 0 is 2^32.
         let (last, most, one_less, fits) = (self.w.word(), self.w.word(), self.w.word(), self.w.predicate());
         ptx!(self, "sub.u32 {last}, %size, {len};");
         ptx!(self, "sub.u32 {most}, %size, 1;");
         ptx!(self, "sub.u32 {one_less}, {len}, 1;");
         ptx!(self, "setp.le.u32 {fits}, {one_less}, {most};");
+        ptx!(self, "setp.lt.and.u32 {fits}, {len}, {STOPS_AFTER}, {fits};");
         let both = self.w.predicate();
         ptx!(self, "mov.pred {both}, {fits};");
         for range in [&to, &from] {
@@ -150,7 +144,7 @@ impl Compiler<'_> {
         self.w.label(&done);
     }
 
-    /// Copies a range of which at least one end is in the frame, by words or bytes, and goes on at `done`. From the end, if a
+    /// Copies a range where at least one of the two is in the frame, by words or bytes, and goes on at `done`. From the end, if a
     /// byte could else be overwritten before it is read.
     fn copy_pieces(&mut self, to: &Range, from: &Range, len: &str, done: &str) {
         let odd = self.is_odd(&[&to.at, &from.at, len]);
@@ -176,7 +170,7 @@ impl Compiler<'_> {
                 let (at, offset, address) = (self.w.word(), self.w.pair(), self.w.pair());
                 ptx!(self, "add.u32 {at}, {}, {i};", range.at);
                 let (space, inside) = (self.frame_space(), &range.inside);
-                let place = self.frame_address(&Range::place(&at), 0, width);
+                let place = self.frame_address(&FramePlace::in_frame(&at), 0, width);
                 ptx!(self, "add.u32 {at}, {}, {i};", range.start);
                 ptx!(self, "cvt.u64.u32 {offset}, {at};");
                 ptx!(self, "add.s64 {address}, %base, {offset};");

@@ -1,12 +1,13 @@
 //! Frames of the shadow stack in local memory, where [`stack_frame`](crate::ptx::analysis::stack_frame) finds that they can
-//! be there. Of a kernel, shared memory may take its place: see [`frame_space`](super::frame_space).
+//! be there. Of a kernel, shared memory may take the place of local memory: see [`frame_space`](super::frame_space), which says
+//! what an address there is.
 //!
 //! The function copies its frame into the array `frame` at its head. It accesses memory 0 there if the address lies in
 //! the frame, whatever it was computed from, and without a look if it is known to (see
 //! [`frame_ranges`](crate::ptx::analysis::frame_ranges)). It copies the frame back before whatever else reads memory: a call,
 //! a trap, its end; a range of memory, unless it is [in the frame or apart from it](super::frame_bulk). After what comes back it
-//! copies it again. So whatever else reads memory finds what it
-//! would find, but for other threads, and those do not know an address in the frame.
+//! copies it again. So whatever else reads memory finds what it would find, but for other threads, and those do not know an
+//! address in the frame.
 //!
 //! `%frame_low` is the frame's first address in memory, `%frame_size` its bytes. An address in it plus `%frame_less_low` is that
 //! in local memory. The size is 0 where local memory holds no frame. Then the stack pointer was no address to begin with, an
@@ -74,12 +75,11 @@ impl Compiler<'_> {
             return;
         };
         if !full.entries.is_empty() || !self.cfg.entries.is_empty() {
-            // What the interpreter does with addresses is not known here.
+            // The interpreter may let an address escape, and then this code goes on.
             self.facts.frame = StackFrame::default();
             return;
         }
-        let parameters = |node: &Node| self.transfer.callee_type(node).param_units();
-        self.escapes = stack_frame::escapes(full, pointer, self.units, &parameters);
+        self.escapes = stack_frame::escapes(full, pointer, self.units, &self.transfer);
     }
 
     /// Copies the frame to local memory at the function's head.
@@ -129,11 +129,7 @@ impl Compiler<'_> {
         ptx!(self, "@{p} bra {done};");
         ptx!(self, "cvt.u64.u32 {wide}, {i};");
         ptx!(self, "add.s64 {memory}, %frame_at, {wide};");
-        let place = FramePlace {
-            address: i.clone(),
-            origin: Origin::Frame,
-            offset: 0,
-        };
+        let place = FramePlace::in_frame(&i);
         if to_memory {
             self.load_in_frame(&place, 0, "b64", PIECE, &first);
             self.load_in_frame(&place.plus(PIECE.into()), 0, "b64", PIECE, &second);
@@ -229,11 +225,7 @@ impl Compiler<'_> {
             // The sum of both may be beyond 2^32. It is not where the check of it passes.
             self.place(node, index, 0, offset, u64::from(width));
         }
-        let place = FramePlace {
-            address: at.clone(),
-            origin: Origin::Frame,
-            offset: 0,
-        };
+        let place = FramePlace::in_frame(&at);
         let (done, outside) = (self.w.new_label("ACCESSED"), self.w.new_label("MEMORY"));
         if known < width {
             let (last, p, q) = (self.w.word(), self.w.predicate(), self.w.predicate());

@@ -11,7 +11,6 @@
 //! In shared memory, the byte at offset `o` of a lane's frame is `o + 31 * (o & -4)` bytes after the frame's first one.
 
 use crate::device::SMALL_BLOCK;
-use crate::layout::BLOCK_LANES;
 use crate::ptx::emit::function::{Compiler, Role};
 use crate::ptx::writer::ptx;
 
@@ -57,6 +56,15 @@ pub struct FramePlace {
 }
 
 impl FramePlace {
+    /// The place so many bytes after the frame's first one as a register says.
+    pub fn in_frame(at: &str) -> FramePlace {
+        FramePlace {
+            address: at.to_owned(),
+            origin: Origin::Frame,
+            offset: 0,
+        }
+    }
+
     /// The place so many bytes further.
     pub fn plus(&self, bytes: u64) -> FramePlace {
         FramePlace {
@@ -80,10 +88,10 @@ impl Compiler<'_> {
         let (bytes, options) = (self.facts.frame.bytes, &self.unit.options);
         // Counters are in shared memory too, and may be many.
         let may_be = bytes > 0 && matches!(self.role, Role::Kernel) && !options.counts;
-        let most = if self.steps.is_empty() {
-            SMALL_BLOCK
-        } else {
-            BLOCK_LANES
+        let most = match self.steps.is_empty() {
+            true => SMALL_BLOCK,
+            // With more, functions would have fewer registers.
+            false => 2 * SMALL_BLOCK,
         };
         lanes_of_block(bytes, options.frame_memory, most).filter(|_| may_be)
     }

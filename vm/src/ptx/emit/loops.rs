@@ -230,7 +230,6 @@ impl Compiler<'_> {
 
     /// The innermost loops that call nothing, by their heads, each as one copy.
     fn loops_without_calls(&self) -> Vec<(usize, Loop)> {
-        let parameters = |node: &Node| self.transfer.callee_type(node).param_units();
         // Where code is entered otherwise than at the function's head, units may hold anything.
         let entered = !self.cfg.entries.is_empty() || matches!(self.role, Role::Region(..));
         let pointer = self.unit.program.meta.stack_pointer;
@@ -239,7 +238,7 @@ impl Compiler<'_> {
             .map(|pointer| Finder {
                 cfg: &self.cfg,
                 frame: self.facts.frame,
-                values: Values::of(&self.cfg, pointer, self.units, &parameters),
+                values: Values::of(&self.cfg, pointer, self.units, &self.transfer),
                 flow: &self.flow,
                 transfer: &self.transfer,
             });

@@ -30,7 +30,7 @@ const SMALL_KERNEL: u32 = 512;
 
 /// An address that was checked: `[register + offset]` lies in memory.
 pub struct Place {
-    /// A register of 64 bits; in local memory of 32.
+    /// A register of 64 bits.
     pub register: String,
     /// Bytes to add.
     pub offset: u64,

@@ -151,6 +151,14 @@ fn no_frame_is_kept_where_a_function_hands_the_stack_pointer_out() {
             "(func $other (result i32) (global.set 0 (i32.sub (global.get 0) (i32.const 16))) (i32.const 1))",
             0,
         ),
+        // In a value that may also be an address of its own frame.
+        (
+            "(func $other (result i32) (local $p i32) (local $s i32)
+                (global.set 0 (local.tee $p (i32.sub (local.tee $s (global.get 0)) (i32.const 16))))
+                (i32.store (i32.const 8) (select (local.get $p) (local.get $s) (i32.load (i32.const 4))))
+                (global.set 0 (i32.add (local.get $p) (i32.const 16))) (i32.const 1))",
+            0,
+        ),
         (
             "(func $other (result i32) (i32.load (i32.sub (global.get 0) (i32.const 16))))",
             32,

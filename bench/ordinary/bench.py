@@ -36,6 +36,11 @@ WORK = {
     "sha256": (135_168, 20),
     "blake3": (135_168, 20),
     "shuffle": (67_584, 20),
+    "rc4": (135_168, 20),
+    "histogram": (270_336, 20),
+    "knapsack": (270_336, 20),
+    "insertion": (270_336, 20),
+    "permutations": (270_336, 5),
 }
 # Those that have a twin in CUDA C++.
 TWINS = ["edit", "matrix", "queens", "sha256"]

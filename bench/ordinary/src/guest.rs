@@ -27,4 +27,5 @@ macro_rules! kernels {
         })*
     };
 }
-kernels!(edit sort words json tree regex base64 lz4 markdown matrix find queens expression sha256 blake3 shuffle);
+kernels!(edit sort words json tree regex base64 lz4 markdown matrix find queens expression sha256 blake3 shuffle
+    rc4 histogram knapsack insertion permutations);

@@ -1,12 +1,14 @@
 //! The units of work, each written as one would write it for a CPU. `native.rs` runs them on all cores; as a guest each
 //! thread runs its own.
 
+mod arrays;
 mod collections;
 #[cfg(target_arch = "wasm32")]
 mod guest;
 mod numbers;
 mod text;
 
+pub use arrays::{histogram, insertion, knapsack, permutations, rc4};
 pub use collections::{lz4, sort, tree, words};
 pub use numbers::{blake3, edit, matrix, queens, sha256, shuffle};
 pub use text::{base64, expression, find, json, markdown, regex};
@@ -15,7 +17,7 @@ pub use text::{base64, expression, find, json, markdown, regex};
 pub type Work = fn(id: u32, rounds: u32) -> u32;
 
 /// All of them, by name.
-pub const WORK: [(&str, Work); 16] = [
+pub const WORK: [(&str, Work); 21] = [
     ("edit", edit),
     ("sort", sort),
     ("words", words),
@@ -32,6 +34,11 @@ pub const WORK: [(&str, Work); 16] = [
     ("sha256", sha256),
     ("blake3", blake3),
     ("shuffle", shuffle),
+    ("rc4", rc4),
+    ("histogram", histogram),
+    ("knapsack", knapsack),
+    ("insertion", insertion),
+    ("permutations", permutations),
 ];
 
 fn next(state: &mut u32) -> u32 {

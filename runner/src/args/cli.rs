@@ -422,8 +422,8 @@ pub enum Engine {
 /// What may be chosen about compiled code.
 #[derive(Args, Clone)]
 pub struct TuningArgs {
-    /// Whether compiled functions keep their frames of the stack in linear memory in the GPU's local memory, where lanes
-    /// access them together. Results are the same.
+    /// Whether compiled functions keep their frames of the stack in linear memory in the GPU's local or shared memory,
+    /// where lanes access them together. Results are the same.
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = LocalFrames::Auto, help_heading = DEVICE)]
     pub local_frames: LocalFrames,
     /// Whether lanes of a warp that took different ways meet at the ends of loops, after calls and where their ways join,

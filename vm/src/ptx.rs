@@ -185,11 +185,12 @@ fn preamble() -> String {
 }
 
 /// Registers that the functions of a text may have at most, if its kernels have blocks of so many lanes that it matters: a
-/// function may have 255, and a multiprocessor has 65,536.
+/// function may have 255, and a multiprocessor has 65,536. Only a kernel's first line tells: comments have names that a module
+/// has chosen.
 pub fn few_registers(text: &str) -> Option<u32> {
-    let after = text.split(emit::MOST_LANES).skip(1);
-    let lanes = after.filter_map(|rest| rest.lines().next()?.parse::<u32>().ok());
-    let registers = 65_536 / lanes.max()?;
+    let kernels = text.lines().filter(|line| line.starts_with(".visible .entry "));
+    let lanes = kernels.filter_map(|line| line.rsplit_once(emit::MOST_LANES)?.1.parse::<u32>().ok());
+    let registers = 65_536u32.checked_div(lanes.max()?)?;
     (registers < 256).then_some(registers)
 }
 

@@ -294,10 +294,12 @@ pub struct Call {
 #[derive(Clone, Debug)]
 pub enum Op {
     Move(u32, Src),
-    /// The address in the lane's stack that has these low 32 bits.
-    OnStack(u32, Src),
-    /// The same in the block's shared memory.
-    InShared(u32, Src),
+    /// The address in the lane's stack, or in the block's shared memory, that has these low 32 bits.
+    Whole {
+        to: u32,
+        low: Src,
+        shared: bool,
+    },
     Binary(Binary, Ty, u32, Src, Src),
     Unary(Unary, Ty, u32, Src),
     Ternary(Ternary, Ty, u32, [Src; 3]),

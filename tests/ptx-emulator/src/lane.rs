@@ -198,13 +198,8 @@ impl<'m> Lane<'m> {
             }
             match &inst.op {
                 Op::Move(to, value) => registers[*to as usize] = get!(*value),
-                Op::OnStack(to, low) => {
-                    let begin = memory.stack.begin;
-                    let from_begin = (get!(*low) as u32).wrapping_sub(begin as u32);
-                    registers[*to as usize] = begin + u64::from(from_begin);
-                }
-                Op::InShared(to, low) => {
-                    let begin = memory.shared();
+                Op::Whole { to, low, shared } => {
+                    let begin = if *shared { memory.shared() } else { memory.stack.begin };
                     let from_begin = (get!(*low) as u32).wrapping_sub(begin as u32);
                     registers[*to as usize] = begin + u64::from(from_begin);
                 }

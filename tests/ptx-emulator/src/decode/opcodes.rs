@@ -398,9 +398,10 @@ impl<'t> Decoder<'_, 't> {
             Operand::Memory(base, offset) => (*base, *offset),
             Operand::ShortMemory(base, offset) if local || shared => {
                 let whole = self.scratch();
-                self.push(match local {
-                    true => Op::OnStack(whole, *base),
-                    false => Op::InShared(whole, *base),
+                self.push(Op::Whole {
+                    to: whole,
+                    low: *base,
+                    shared,
                 });
                 (Src::register(whole), *offset)
             }

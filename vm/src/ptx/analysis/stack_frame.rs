@@ -290,6 +290,17 @@ impl<'a> Finder<'a> {
         }
         at
     }
+
+    /// Applies all instructions for the last time, from these states before blocks, and shows each with the state before it.
+    fn look(&mut self, at: &[State], mut show: impl FnMut(usize, &Node, &State)) {
+        for block in &self.cfg.order {
+            let mut state = at[*block].clone();
+            for node in self.cfg.block_nodes(*block) {
+                show(*block, node, &state);
+                self.apply(node, &mut state, true);
+            }
+        }
+    }
 }
 
 /// The values of a function that are the stack pointer which it found and a constant.
@@ -352,66 +363,70 @@ pub struct Found {
     pub hands_out: bool,
 }
 
-/// How often a function is taken to do something about its frame.
-#[derive(Default)]
-struct Uses {
-    /// Accesses: where the frame begins that they are of, and how many.
-    accesses: Vec<(i32, u64)>,
-    /// Copies of the frame: at the head, and to and fro wherever memory has to hold it.
-    copies: u64,
+/// An instruction that accesses a frame, or for which memory has to hold it.
+struct Use {
+    block: usize,
+    pc: u32,
+    /// Where the frame begins that is accessed; `None`: it is copied.
+    base: Option<i32>,
+    /// How often that is taken to happen.
+    times: u64,
 }
 
-impl Uses {
-    /// Those of the instructions that count, by block and word.
-    fn of(finder: &mut Finder, at: &[State], counts: impl Fn(usize, u32) -> bool) -> Uses {
+impl Use {
+    /// All of them, in the order of the blocks.
+    fn all(finder: &mut Finder, at: &[State]) -> Vec<Use> {
         let depths = finder.cfg.loop_depths();
-        let mut uses = Uses {
-            copies: 1,
-            ..Uses::default()
-        };
-        for block in &finder.cfg.order {
-            let times = PASSES.saturating_pow(depths[*block]);
-            let mut state = at[*block].clone();
-            for node in finder.cfg.block_nodes(*block) {
-                match effect(node) {
-                    _ if !counts(*block, node.pc) => {}
-                    Effect::Access(unit) | Effect::Fill(unit) => uses.access(&state, unit, times),
-                    Effect::Copy(to, from) => [to, from].iter().for_each(|unit| uses.access(&state, *unit, times)),
-                    Effect::Other => {
-                        let ways = if ends_path(node.inst.op) { 1 } else { 2 };
-                        uses.copies = uses.copies.saturating_add(times.saturating_mul(ways));
-                    }
-                    Effect::None => {}
+        let mut uses = Vec::new();
+        finder.look(at, |block, node, state| {
+            let times = PASSES.saturating_pow(depths[block]);
+            let mut add = |base, times| {
+                uses.push(Use {
+                    block,
+                    pc: node.pc,
+                    base,
+                    times,
+                });
+            };
+            let mut access = |unit: u32| {
+                if let Some(base) = state[unit as usize].base() {
+                    add(Some(base), times);
                 }
-                finder.apply(node, &mut state, true);
+            };
+            match effect(node) {
+                Effect::None => {}
+                Effect::Access(unit) | Effect::Fill(unit) => access(unit),
+                Effect::Copy(to, from) => [to, from].into_iter().for_each(access),
+                Effect::Other => add(None, times.saturating_mul(if ends_path(node.inst.op) { 1 } else { 2 })),
             }
-        }
+        });
         uses
     }
-
-    fn access(&mut self, state: &State, unit: u32, times: u64) {
-        let base = state[unit as usize].base();
-        self.accesses.extend(base.map(|base| (base, times)));
-    }
-
-    /// How many accesses there are of frames that begin lower than `kept` bytes below the stack pointer, if they are worth
-    /// copying so many bytes: several for each that a copy makes, where `several` is more than 1.
-    fn worth(&self, kept: u32, bytes: u32, several: u64) -> Option<u64> {
-        let within = self.accesses.iter().filter(|(base, _)| base.unsigned_abs() > kept);
-        let accesses = within.fold(0u64, |sum, (_, times)| sum.saturating_add(*times));
-        let copied = self.copies.saturating_mul(u64::from(bytes / PIECE));
-        (accesses > copied.saturating_mul(several)).then_some(accesses)
-    }
 }
 
-/// Analyses a function whose frame of registers has `units`. `always`: it may
-/// keep what it can, not only what its loops access more often than it is copied.
+/// How many accesses there are of frames that begin lower than `kept` bytes below the stack pointer, if they are worth copying so
+/// many bytes: at the head, and to and fro wherever memory has to hold them. Worth it are `several` for each that a copy makes.
+fn worth<'u>(uses: impl Iterator<Item = &'u Use>, kept: u32, bytes: u32, several: u64) -> Option<u64> {
+    let (mut accesses, mut copies) = (0u64, 1u64);
+    for used in uses {
+        match used.base {
+            None => copies = copies.saturating_add(used.times),
+            Some(base) if base.unsigned_abs() > kept => accesses = accesses.saturating_add(used.times),
+            Some(_) => {}
+        }
+    }
+    let copied = copies.saturating_mul(u64::from(bytes / PIECE));
+    (accesses > copied.saturating_mul(several)).then_some(accesses)
+}
+
+/// Analyses a function whose frame of registers has `units`. `always`: it may keep what it can, not only what its loops access
+/// more often than it is copied.
 pub fn find(cfg: &Cfg, stack_pointer: u32, units: u32, transfer: &TransferFn, always: bool) -> Found {
     let mut finder = Finder::new(cfg, stack_pointer, transfer);
     let at = finder.run(units as usize);
-    let uses = Uses::of(&mut finder, &at, |_, _| true);
+    let uses = Use::all(&mut finder, &at);
     let lowest = finder.lowest;
-    let in_red_zone = uses.accesses.iter().map(|(base, _)| *base);
+    let in_red_zone = uses.iter().filter_map(|used| used.base);
     let lowest = in_red_zone
         .filter(|base| *base >= lowest.saturating_sub(RED_ZONE))
         .fold(lowest, i32::min);
@@ -425,7 +440,7 @@ pub fn find(cfg: &Cfg, stack_pointer: u32, units: u32, transfer: &TransferFn, al
     let fits = |frame: &StackFrame| !finder.refused && (1..=MOST).contains(&frame.bytes);
     // What no address escapes of.
     let apart = Some(frame(kept)).filter(fits);
-    let apart_worth = apart.and_then(|frame| uses.worth(kept, frame.bytes, 1));
+    let apart_worth = apart.and_then(|frame| worth(uses.iter(), kept, frame.bytes, 1));
     // All, until one does.
     let until = Some(StackFrame {
         until_escape: true,
@@ -434,10 +449,10 @@ pub fn find(cfg: &Cfg, stack_pointer: u32, units: u32, transfer: &TransferFn, al
     .filter(|frame| kept > 0 && fits(frame));
     let until_worth = until.and_then(|frame| {
         let after = after(cfg, &finder.escapes);
-        let before = Uses::of(&mut finder.clone(), &at, |block, pc| {
-            after[block].is_none_or(|first| pc < first)
-        });
-        before.worth(0, frame.bytes, UNTIL_ESCAPE)
+        let before = uses
+            .iter()
+            .filter(|used| after[used.block].is_none_or(|first| used.pc < first));
+        worth(before, 0, frame.bytes, UNTIL_ESCAPE)
     });
     let frame = match until_worth > apart_worth {
         true => until,
@@ -479,11 +494,6 @@ fn after(cfg: &Cfg, instructions: &BTreeSet<u32>) -> Vec<Option<u32>> {
 pub fn escapes(cfg: &Cfg, stack_pointer: u32, units: u32, transfer: &TransferFn) -> BTreeSet<u32> {
     let mut finder = Finder::new(cfg, stack_pointer, transfer);
     let at = finder.run(units as usize);
-    for block in &cfg.order {
-        let mut state = at[*block].clone();
-        for node in cfg.block_nodes(*block) {
-            finder.apply(node, &mut state, true);
-        }
-    }
+    finder.look(&at, |_, _, _| {});
     finder.escapes
 }

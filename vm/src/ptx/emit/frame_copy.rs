@@ -162,25 +162,31 @@ impl Compiler<'_> {
 
     /// Writes an instruction of `block`, with memory as the instruction has to find it.
     pub fn instruction_in_frame(&mut self, node: &Node, block: usize) {
-        let has_frame = self.facts.frame.bytes > 0;
-        if has_frame && self.escapes.contains(&node.pc) {
-            self.frame_to_memory();
-            ptx!(self, "mov.b32 %frame_size, 0;");
+        if self.facts.frame.bytes == 0 {
+            return self.instruction(node, block);
+        }
+        if self.escapes.contains(&node.pc) {
+            self.lose_frame();
             return self.instruction(node, block);
         }
         match effect(node) {
-            Effect::Fill(_) if has_frame => return self.fill_in_frame(node, block),
-            Effect::Copy(..) if has_frame => return self.copy_in_frame(node, block),
-            _ => {}
+            Effect::None | Effect::Access(_) => self.instruction(node, block),
+            Effect::Fill(_) => self.fill_in_frame(node, block),
+            Effect::Copy(..) => self.copy_in_frame(node, block),
+            Effect::Other => {
+                self.frame_to_memory();
+                self.instruction(node, block);
+                if !ends_path(node.inst.op) {
+                    self.frame_from_memory();
+                }
+            }
         }
-        let other = has_frame && effect(node) == Effect::Other;
-        if other {
-            self.frame_to_memory();
-        }
-        self.instruction(node, block);
-        if other && !ends_path(node.inst.op) {
-            self.frame_from_memory();
-        }
+    }
+
+    /// From here on memory has the frame.
+    fn lose_frame(&mut self) {
+        self.frame_to_memory();
+        ptx!(self, "mov.b32 %frame_size, 0;");
     }
 
     /// Branches over what is written next unless an access of memory 0, which need not have been checked, is one of the
@@ -257,8 +263,7 @@ impl Compiler<'_> {
                 ptx!(self, "bra {done};");
                 self.w.label(&lost);
             }
-            self.frame_to_memory();
-            ptx!(self, "mov.b32 %frame_size, 0;");
+            self.lose_frame();
             ptx!(self, "bra {back};");
             self.w.set_aside(before);
         }

@@ -8,7 +8,7 @@
 //! There are as many lanes as shared memory has room for. So large frames are in local memory, and so are those of functions,
 //! which any kernel may call.
 //!
-//! In shared memory, the byte at offset `o` of a lane's frame is `o + 31 * (o & -4)` bytes after the frame's first one.
+//! See [`in_shared_memory`] for where a byte is.
 
 use crate::device::SMALL_BLOCK;
 use crate::ptx::emit::function::{Compiler, Role};
@@ -33,6 +33,11 @@ fn lanes_of_block(bytes: u32, memory: u32, most: u32) -> Option<u32> {
     let fitting = sizes.filter(|lanes| bytes * lanes <= MOST_DECLARED);
     let best = fitting.max_by_key(|lanes| (resident(*lanes), *lanes))?;
     (resident(best) >= LEAST_LANES).then_some(best)
+}
+
+/// How far after a frame's first byte the one at an offset is, in shared memory.
+const fn in_shared_memory(offset: u32) -> u32 {
+    offset + (LANES - 1) * (offset & !3)
 }
 
 /// What an address of a [`FramePlace`] is relative to.
@@ -93,15 +98,12 @@ impl Compiler<'_> {
             // With more, functions would have fewer registers.
             false => 2 * SMALL_BLOCK,
         };
-        lanes_of_block(bytes, options.frame_memory, most).filter(|_| may_be)
+        may_be.then(|| lanes_of_block(bytes, options.frame_memory, most))?
     }
 
     /// The state space of the frame.
     pub fn frame_space(&self) -> &'static str {
-        match self.lanes_with_shared_frames() {
-            Some(_) => "shared",
-            None => "local",
-        }
+        if self.is_frame_shared() { "shared" } else { "local" }
     }
 
     fn is_frame_shared(&self) -> bool {
@@ -184,34 +186,32 @@ impl Compiler<'_> {
     /// Loads a value of `width` bytes, by an instruction of this type, from `distance` bytes after a place. It is aligned.
     pub fn load_in_frame(&mut self, place: &FramePlace, distance: u32, ty: &str, width: u32, to: &str) {
         let (space, address) = (self.frame_space(), self.frame_address(place, distance, width));
-        if width < 8 || space == "local" {
+        if width < 8 || !self.is_frame_shared() {
             return ptx!(self, "ld.{space}.{ty} {to}, [{address}];");
         }
         let (low, high) = (self.w.word(), self.w.word());
         ptx!(self, "ld.{space}.b32 {low}, [{address}];");
-        ptx!(self, "ld.{space}.b32 {high}, [{address}+{}];", 4 * LANES);
+        ptx!(self, "ld.{space}.b32 {high}, [{address}+{}];", in_shared_memory(4));
         ptx!(self, "mov.b64 {to}, {{{low}, {high}}};");
     }
 
     /// Stores the `width` low bytes of a register at a place. It is aligned.
     pub fn store_in_frame(&mut self, place: &FramePlace, width: u32, value: &str) {
         let (space, address) = (self.frame_space(), self.frame_address(place, 0, width));
-        if width < 8 || space == "local" {
+        if width < 8 || !self.is_frame_shared() {
             return ptx!(self, "st.{space}.b{} [{address}], {value};", 8 * width);
         }
         let (low, high) = (self.w.word(), self.w.word());
         ptx!(self, "mov.b64 {{{low}, {high}}}, {value};");
         ptx!(self, "st.{space}.b32 [{address}], {low};");
-        ptx!(self, "st.{space}.b32 [{address}+{}], {high};", 4 * LANES);
+        ptx!(self, "st.{space}.b32 [{address}+{}], {high};", in_shared_memory(4));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Of one H100 or H200.
-    const MEMORY: u32 = 228 << 10;
+    use crate::device::FRAME_MEMORY as MEMORY;
 
     #[test]
     fn blocks_are_as_large_as_fills_a_multiprocessor() {
@@ -227,7 +227,6 @@ mod tests {
 
     #[test]
     fn a_byte_is_where_its_word_is() {
-        let at = |offset: u32| offset + (LANES - 1) * (offset & !3);
-        assert_eq!((at(0), at(3), at(4), at(6)), (0, 3, 128, 130));
+        assert_eq!([0, 3, 4, 6].map(in_shared_memory), [0, 3, 128, 130]);
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::text_alone;
-use crate::ptx::parts;
+use crate::ptx::{few_registers, parts};
 
 /// The PTX of many functions that call each other, loop, trap, allocate and recurse. Function 20 has this as well.
 fn program(more: &str) -> String {
@@ -45,4 +45,19 @@ fn a_changed_function_changes_its_part_and_the_first() {
     assert!(changed.contains(&0));
     let other = after[*changed.last().expect("a part")].as_str();
     assert!(other.contains("\n// f20\n"), "the part of the function");
+}
+
+/// Comments name functions as the module does.
+#[test]
+fn kernels_alone_say_how_many_registers_functions_have() {
+    for name in [".maxntid 0", ".maxntid 4096", ".visible .entry x .maxntid 4096"] {
+        let module = format!(r#"(module (func (@name "{name}") (export "f")) (memory 1))"#);
+        let text = text_alone(&module);
+        assert!(text.contains(&format!("// {name}\n")), "{text}");
+        assert_eq!(few_registers(&text), None, "{name}");
+    }
+    let kernel = |lanes: u32| format!("// f\n.visible .entry start_0(.param .b64 launch) .maxntid {lanes}\n{{\n}}\n");
+    assert_eq!(few_registers(&kernel(256)), None);
+    assert_eq!(few_registers(&kernel(512)), Some(128));
+    assert_eq!(few_registers(&(kernel(128) + &kernel(512))), Some(128));
 }

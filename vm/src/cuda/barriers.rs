@@ -44,6 +44,9 @@ const BREAK: u64 = 0x942;
 const YIELD: u64 = 0x946;
 const BMOV: [u64; 2] = [0x355, 0x356];
 const BRA: u64 = 0x947;
+/// Waiting for the lanes of a mask, after which the instructions up to the second one are executed for all of them at once.
+const WARPSYNC: u64 = 0x348;
+const ENDCOLLECTIVE: u64 = 0x91b;
 const BRX: u64 = 0x949;
 const EXIT: u64 = 0x94d;
 const RET: u64 = 0x950;
@@ -51,6 +54,11 @@ const RET: u64 = 0x950;
 const CALLS: [u64; 2] = [0x143, 0x144];
 /// Without a predicate.
 const NOP: u64 = 0x7918;
+/// `MOV` of a register, without a predicate.
+const MOV: u64 = 0x7202;
+/// `BMOV` of a register to a barrier, without a predicate, and when it may be followed.
+const TO_BARRIER: u64 = 0x7356;
+const AFTER_FIVE: u64 = 0x000f_ea00 << 32;
 /// In the second half of a `BRA`: it is a `BRA.DIV`, with which a meeting begins.
 const DIVERGENT: u64 = 1 << 27;
 /// The bits of the second half that tell when an instruction may be issued.
@@ -61,6 +69,9 @@ const TELLS_NONE: u64 = 63 << 46;
 const ALWAYS: u64 = 7;
 /// Barriers from this one on are those that callees save.
 const SAVED: u64 = 6;
+
+/// Instructions between the begin of a meeting's own region and where it waits, at most.
+const FEW: usize = 8;
 
 /// Bytes of an instruction.
 const BYTES: usize = 16;
@@ -301,6 +312,14 @@ pub fn remove(cubin: &mut [u8], kept: Kept) -> Result<usize, object::Error> {
     }
     visit(cubin, |code, of_program| {
         let instructions = decode(code);
+        if kept == Kept::WithoutCalls && std::env::var("GPU_RUN_X_GATHER").as_deref() != Ok("0") {
+            for (at, instruction) in gathers(&instructions) {
+                let bytes = &mut code[at * BYTES..][..BYTES];
+                bytes[..8].copy_from_slice(&instruction.low.to_le_bytes());
+                bytes[8..].copy_from_slice(&instruction.high.to_le_bytes());
+            }
+        }
+        let instructions = decode(code);
         for at in superfluous(&instructions, kept, of_program) {
             let bytes = &mut code[at * BYTES..][..BYTES];
             bytes[..8].copy_from_slice(&NOP.to_le_bytes());
@@ -310,6 +329,43 @@ pub fn remove(cubin: &mut [u8], kept: Kept) -> Result<usize, object::Error> {
         }
     })?;
     Ok(removed)
+}
+
+/// What makes lanes that have met go on together: instructions, and what stands in their places.
+///
+/// Where lanes come apart to a meeting, ptxas has each group of them begin a region, wait for all lanes of the mask, and end the
+/// region. But each group's region is its own: at its end the group waits for itself, and goes on alone. If the region is that
+/// of the mask's lanes instead, they wait for each other there. They come there at once, for they have just met.
+fn gathers(code: &[Instruction]) -> Vec<(usize, Instruction)> {
+    let mut changes = Vec::new();
+    for at in 0..code.len().saturating_sub(3) {
+        let [wait, nop, leave, end] = [code[at], code[at + 1], code[at + 2], code[at + 3]];
+        let opcodes = [wait.opcode(), nop.low, leave.opcode(), end.opcode()];
+        if opcodes != [WARPSYNC, NOP, ENDCOLLECTIVE, BSYNC] {
+            continue;
+        }
+        // The region's begin is a few instructions before.
+        let begins = |begin: &usize| code[*begin].opcode() == BSSY && code[*begin].target(*begin) == at + 4;
+        let Some(begin) = (at.saturating_sub(FEW)..at).rev().find(begins) else {
+            continue;
+        };
+        // The mask, which may be copied to where it is waited for.
+        let (mut mask, barrier) = (wait.low >> 24 & 0xff, end.low >> 16 & 15);
+        let copies = code[begin + 1..at].iter().rev().find(|copy| copy.low >> 16 & 0xff == mask);
+        match copies.map(|copy| copy.low & 0xff_ffff) {
+            None => {}
+            Some(copy) if copy == mask << 16 | MOV => mask = copies.map_or(0, |copy| copy.low >> 32 & 0xff),
+            Some(_) => continue,
+        }
+        changes.push((
+            begin,
+            Instruction {
+                low: TO_BARRIER | barrier << 24 | mask << 32,
+                high: AFTER_FIVE,
+            },
+        ));
+    }
+    changes
 }
 
 /// The instructions of a function that are not needed where these barriers are kept.

@@ -10,6 +10,7 @@ use std::mem::offset_of;
 use crate::device::SMALL_BLOCK;
 use crate::layout::{BLOCK_LANES, Context, Launch, Thread};
 use crate::ptx::Unit;
+use crate::ptx::analysis::cfg::is_call;
 use crate::ptx::analysis::interprocedural::Analysis;
 use crate::ptx::analysis::stack_frame::StackFrame;
 use crate::ptx::emit::calls::VALUES;
@@ -50,6 +51,12 @@ fn argument_bytes(compiler: &Compiler) -> Option<u32> {
 /// What precedes the number of lanes that a kernel's hardware block has at most.
 pub const MOST_LANES: &str = ".maxntid ";
 
+/// Lanes that are resident on a multiprocessor at once if a kernel's registers are few, as are those of the runtime's functions.
+/// ptxas does with 32 then if it can without spills: of the kernels in `bench/native` it gives five 34 to 41 else, and not all
+/// of their lanes are resident. If it cannot, it goes on as if nothing had been said. A kernel that calls functions of the
+/// program may say nothing, for the linker refuses those with more.
+const RESIDENT_LANES: u32 = 2048;
+
 /// Words of bytecode of a kernel that takes so many registers that few of its lanes are resident. If no more units than so many
 /// are live at once, most of them fit the 128 registers that each of 512 lanes can have. Sixteen warps that step together fetch
 /// the code once, and that is worth more than the registers: `lz4` of `bench/ordinary` (45 units) takes 0.70 of the time, `words`
@@ -72,6 +79,23 @@ fn most_lanes(compiler: &Compiler) -> Option<u32> {
         false => is_large().then_some(BLOCK_LANES),
     };
     compiler.lanes_with_shared_frames().or(lanes)
+}
+
+/// What a kernel declares of its hardware blocks. `alone`: it calls no function of the program but those in its body.
+fn blocks(compiler: &Compiler, alone: bool) -> String {
+    let Some(lanes) = most_lanes(compiler) else {
+        return String::new();
+    };
+    let mut nodes = compiler.cfg.order.iter().flat_map(|block| compiler.cfg.block_nodes(*block));
+    let many = alone
+        && compiler.steps.is_empty()
+        && compiler.lanes_with_shared_frames().is_none()
+        && compiler.unit.cold.is_empty()
+        && !nodes.any(|node| is_call(node.inst.op));
+    match many {
+        true => format!(" {MOST_LANES}{lanes} .minnctapersm {}", RESIDENT_LANES / lanes),
+        false => format!(" {MOST_LANES}{lanes}"),
+    }
 }
 
 /// The most units that are live at once.
@@ -180,10 +204,10 @@ pub fn compile(
     let name = ascii(&unit.program.meta.func_name(index));
     let parameters =
         argument_bytes(&compiler).map_or_else(String::new, |bytes| format!(", .param .align 4 .b8 args[{bytes}]"));
-    let most_lanes = most_lanes(&compiler).map_or_else(String::new, |lanes| format!(" {MOST_LANES}{lanes}"));
+    let blocks = blocks(&compiler, inlined && analysis.thread_start.is_none());
     _ = write!(
         out,
-        "\n// {name}\n.visible .entry {}start_{index}(.param .b64 launch, .param .b32 threads{parameters}){most_lanes}\n{{\n\t.local .align 16 .b8 context[{bytes}];\n\t.reg .b64 %launch, %args, %context;\n",
+        "\n// {name}\n.visible .entry {}start_{index}(.param .b64 launch, .param .b32 threads{parameters}){blocks}\n{{\n\t.local .align 16 .b8 context[{bytes}];\n\t.reg .b64 %launch, %args, %context;\n",
         unit.prefix
     );
     let mut prologue = String::new();

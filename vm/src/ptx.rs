@@ -365,6 +365,7 @@ pub fn compile(unit: &Unit) -> Compiled {
     }
     text += &words;
     text += &calls::hidden_callees(unit, &analysis);
+    text += &calls::fixed_tables(unit, &analysis, &bodies);
     text += &bodies;
     text += &calls::tables(unit, &analysis);
     by_interpreter::compile(unit, &analysis, &layout, &mut text);

@@ -1,6 +1,7 @@
 ;; test ptx
-;; A call through a table loads the element, compares its type, and takes its address.
-;; has: .callprototype
+;; A call through a table that nothing changes loads an address and a type by one instruction. If that is not what the call
+;; wants, out of the way it looks at the table's elements, and traps, or calls a function that has no code here.
+;; has: ld.global.v2.b64
 
 (module
   (table funcref (elem $double $square))
@@ -14,6 +15,7 @@
 ;; .func (.param .align 16 .b8 ret[4]) f2(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0, .param .b32 a1);
 ;; .visible .const .align 4 .b32 starts[3] = {0, 3, 6};
 ;; .visible .global .align 8 .u64 again2[1] = {f2};
+;; .visible .global .align 16 .u64 table0[4] = {f0, 0, f1, 0};
 ;;
 ;; // double
 ;; .func (.param .align 16 .b8 ret[4]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0)
@@ -65,7 +67,7 @@
 ;; 	.reg .b32 %r<10>;
 ;; 	.reg .b64 %d<10>;
 ;; 	.reg .b32 %w<18>;
-;; 	.reg .b64 %l<11>;
+;; 	.reg .b64 %l<13>;
 ;; 	.reg .pred %p<10>;
 ;; 	.local .align 4 .b8 outer_call[4];
 ;; 	ld.param.b64 %ctx, [ctx];
@@ -87,37 +89,24 @@
 ;; 	// copy32           r4, r1
 ;; 	mov.b32 %r4, %r1;
 ;; 	// call_indirect    r4, r0, table0, type0 (i32) -> (i32)
-;; 	ld.const.b64 %l1, [instance+80];
-;; 	ld.relaxed.gpu.global.b32 %w2, [%l1+8];
-;; 	setp.ge.u32 %p2, %r0, %w2;
-;; 	@%p2 bra TRAP_3;
-;; 	ld.global.b64 %l2, [%l1+0];
-;; 	mad.wide.u32 %l3, %r0, 4, %l2;
-;; 	ld.relaxed.gpu.global.b32 %w3, [%l3];
-;; 	setp.eq.u32 %p3, %w3, 0;
-;; 	@%p3 bra TRAP_4;
-;; 	sub.u32 %w3, %w3, 1;
-;; 	ld.const.b64 %l4, [instance+24];
-;; 	ld.const.b32 %w5, [instance+88];
-;; 	mad.wide.u32 %l5, %w3, 16, %l4;
-;; 	ld.global.b32 %w4, [%l5+12];
-;; 	setp.ne.u32 %p3, %w4, %w5;
-;; 	@%p3 bra TRAP_5;
-;; 	ld.const.b64 %l6, [instance+32];
-;; 	mad.wide.u32 %l7, %w3, 8, %l6;
-;; 	ld.global.b64 %l8, [%l7];
-;; 	setp.eq.u64 %p4, %l8, 0;
-;; 	@%p4 bra CALLED_6;
+;; 	setp.ge.u32 %p2, %r0, 2;
+;; 	@%p2 bra OTHER_3;
+;; 	mov.u64 %l1, table0;
+;; 	mad.wide.u32 %l2, %r0, 16, %l1;
+;; 	ld.global.v2.b64 {%l3, %l4}, [%l2];
+;; 	setp.ne.u64 %p2, %l4, 0;
+;; 	@%p2 bra OTHER_3;
+;; GO_4:
 ;; 	stacksave.u32 %w6;
 ;; 	ld.local.v2.b32 {%w7, %w8}, [%local+32];
 ;; 	setp.lt.u32 %p6, %w6, %w7;
 ;; 	setp.ge.or.u32 %p5, %depth, %w8, %p6;
-;; 	mad.wide.u32 %l9, %depth, 4, %local;
-;; 	@%p5 bra UNUSUAL_7;
-;; USUAL_8:
+;; 	mad.wide.u32 %l11, %depth, 4, %local;
+;; 	@%p5 bra UNUSUAL_9;
+;; USUAL_10:
 ;; 	ld.const.b32 %w9, [starts+8];
 ;; 	add.u32 %w9, %w9, 4;
-;; 	st.local.b32 [%l9+72], %w9;
+;; 	st.local.b32 [%l11+72], %w9;
 ;; 	{
 ;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
@@ -125,17 +114,17 @@
 ;; 	.param .b32 p0;
 ;; 	st.param.b32 [p0+0], %r4;
 ;; 	.param .align 16 .b8 q[4];
-;; TYPE_11: .callprototype (.param .align 16 .b8 _[4]) _ (.param .b64 _, .param .b32 _, .param .b32 _, .param .b32 _);
-;; 	call (q), %l8, (q0, q1, q2, p0), TYPE_11;
+;; TYPE_13: .callprototype (.param .align 16 .b8 _[4]) _ (.param .b64 _, .param .b32 _, .param .b32 _, .param .b32 _);
+;; 	call (q), %l3, (q0, q1, q2, p0), TYPE_13;
 ;; 	ld.param.b32 %r4, [q+0];
 ;; 	}
-;; CAME_BACK_9:
+;; CAME_BACK_11:
 ;; 	setp.ge.u32 %p9, %depth, 64;
-;; 	@%p9 bra PUT_BACK_13;
-;; IS_BACK_14:
+;; 	@%p9 bra PUT_BACK_15;
+;; IS_BACK_16:
 ;; 	ld.const.b64 %size_at, [instance+8];
 ;; 	ld.global.b32 %size, [%size_at+8];
-;; CALLED_6:
+;; CALLED_5:
 ;; 	// return           header 2, r4, x1
 ;; 	st.param.b32 [ret+0], %r4;
 ;; 	ret;
@@ -153,40 +142,63 @@
 ;; 	}
 ;; 	mov.b32 %budget, 4096;
 ;; 	bra COUNTED_2;
-;; TRAP_3:
+;; TRAP_6:
 ;; 	mov.b32 %trap_pc, 2;
 ;; 	mov.b32 %trap_kind, 4;
 ;; 	bra TRAP;
-;; TRAP_4:
+;; TRAP_7:
 ;; 	mov.b32 %trap_pc, 2;
 ;; 	mov.b32 %trap_kind, 5;
 ;; 	bra TRAP;
-;; TRAP_5:
+;; TRAP_8:
 ;; 	mov.b32 %trap_pc, 2;
 ;; 	mov.b32 %trap_kind, 6;
 ;; 	bra TRAP;
-;; TRAP_10:
+;; OTHER_3:
+;; 	ld.const.b64 %l5, [instance+80];
+;; 	ld.relaxed.gpu.global.b32 %w2, [%l5+8];
+;; 	setp.ge.u32 %p3, %r0, %w2;
+;; 	@%p3 bra TRAP_6;
+;; 	ld.global.b64 %l6, [%l5+0];
+;; 	mad.wide.u32 %l7, %r0, 4, %l6;
+;; 	ld.relaxed.gpu.global.b32 %w3, [%l7];
+;; 	setp.eq.u32 %p4, %w3, 0;
+;; 	@%p4 bra TRAP_7;
+;; 	sub.u32 %w3, %w3, 1;
+;; 	ld.const.b64 %l8, [instance+24];
+;; 	ld.const.b32 %w5, [instance+88];
+;; 	mad.wide.u32 %l9, %w3, 16, %l8;
+;; 	ld.global.b32 %w4, [%l9+12];
+;; 	setp.ne.u32 %p4, %w4, %w5;
+;; 	@%p4 bra TRAP_8;
+;; 	ld.const.b64 %l10, [instance+32];
+;; 	mad.wide.u32 %l2, %w3, 8, %l10;
+;; 	ld.global.b64 %l3, [%l2];
+;; 	setp.ne.u64 %p2, %l3, 0;
+;; 	@%p2 bra GO_4;
+;; 	bra CALLED_5;
+;; TRAP_12:
 ;; 	mov.b32 %trap_pc, 2;
 ;; 	mov.b32 %trap_kind, 10;
 ;; 	bra TRAP;
-;; UNUSUAL_7:
+;; UNUSUAL_9:
 ;; 	ld.local.b32 %w11, [%local+840];
 ;; 	setp.ge.or.u32 %p7, %depth, %w11, %p6;
-;; 	@%p7 bra TRAP_10;
+;; 	@%p7 bra TRAP_12;
 ;; 	and.b32 %w12, %depth, 63;
-;; 	mad.wide.u32 %l9, %w12, 4, %local;
-;; 	ld.local.b32 %w13, [%l9+72];
+;; 	mad.wide.u32 %l11, %w12, 4, %local;
+;; 	ld.local.b32 %w13, [%l11+72];
 ;; 	st.local.b32 [outer_call], %w13;
 ;; 	sub.u32 %w14, %depth, 65;
 ;; 	setp.lt.u32 %p8, %w14, 16;
-;; 	@%p8 st.local.b32 [%l9+324], %w13;
-;; 	bra USUAL_8;
-;; PUT_BACK_13:
+;; 	@%p8 st.local.b32 [%l11+324], %w13;
+;; 	bra USUAL_10;
+;; PUT_BACK_15:
 ;; 	and.b32 %w16, %depth, 63;
-;; 	mad.wide.u32 %l10, %w16, 4, %local;
+;; 	mad.wide.u32 %l12, %w16, 4, %local;
 ;; 	ld.local.b32 %w15, [outer_call];
-;; 	st.local.b32 [%l10+72], %w15;
-;; 	bra IS_BACK_14;
+;; 	st.local.b32 [%l12+72], %w15;
+;; 	bra IS_BACK_16;
 ;; TRAP:
 ;; 	ld.const.b32 %w17, [starts+8];
 ;; 	add.u32 %trap_pc, %trap_pc, %w17;

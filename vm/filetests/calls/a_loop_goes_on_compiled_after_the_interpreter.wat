@@ -26,7 +26,7 @@
 ;; 	.reg .b32 %r<14>;
 ;; 	.reg .b64 %d<14>;
 ;; 	.reg .b32 %w<31>;
-;; 	.reg .b64 %l<25>;
+;; 	.reg .b64 %l<27>;
 ;; 	.reg .pred %p<10>;
 ;; 	ld.param.b64 %launch, [launch];
 ;; 	mov.u64 %local, context;
@@ -70,48 +70,35 @@
 ;; 	// const32          r6, 0
 ;; 	mov.b32 %r6, 0x0;
 ;; 	// call_indirect    r6, r6, table0, type1 () -> ()
-;; 	ld.const.b64 %l4, [instance+80];
-;; 	ld.relaxed.gpu.global.b32 %w3, [%l4+8];
-;; 	setp.ge.u32 %p3, %r6, %w3;
-;; 	@%p3 bra TRAP_3;
-;; 	ld.global.b64 %l5, [%l4+0];
-;; 	mad.wide.u32 %l6, %r6, 4, %l5;
-;; 	ld.relaxed.gpu.global.b32 %w5, [%l6];
-;; 	setp.eq.u32 %p4, %w5, 0;
-;; 	@%p4 bra TRAP_4;
-;; 	sub.u32 %w5, %w5, 1;
-;; 	ld.const.b64 %l9, [instance+24];
-;; 	ld.const.b32 %w8, [instance+92];
-;; 	mad.wide.u32 %l10, %w5, 16, %l9;
-;; 	ld.global.b32 %w7, [%l10+12];
-;; 	setp.ne.u32 %p4, %w7, %w8;
-;; 	@%p4 bra TRAP_5;
-;; 	ld.const.b64 %l12, [instance+32];
-;; 	mad.wide.u32 %l13, %w5, 8, %l12;
-;; 	ld.global.b64 %l14, [%l13];
-;; 	setp.eq.u64 %p5, %l14, 0;
-;; 	@%p5 bra CALLED_6;
+;; 	setp.ge.u32 %p3, %r6, 1;
+;; 	@%p3 bra OTHER_3;
+;; 	mov.u64 %l4, table0;
+;; 	mad.wide.u32 %l5, %r6, 16, %l4;
+;; 	ld.global.v2.b64 {%l6, %l7}, [%l5];
+;; 	setp.ne.u64 %p3, %l7, 1;
+;; 	@%p3 bra OTHER_3;
+;; GO_4:
 ;; 	and.b32 %w10, %depth, 63;
-;; 	mad.wide.u32 %l15, %w10, 4, %local;
+;; 	mad.wide.u32 %l17, %w10, 4, %local;
 ;; 	ld.const.b32 %w11, [starts+0];
 ;; 	add.u32 %w11, %w11, 8;
-;; 	st.local.b32 [%l15+72], %w11;
+;; 	st.local.b32 [%l17+72], %w11;
 ;; 	st.local.b32 [%local+28], %budget;
 ;; 	{
 ;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
 ;; 	.param .b32 q2; st.param.b32 [q2], %size;
-;; TYPE_7: .callprototype _ (.param .b64 _, .param .b32 _, .param .b32 _);
-;; 	call %l14, (q0, q1, q2), TYPE_7;
+;; TYPE_9: .callprototype _ (.param .b64 _, .param .b32 _, .param .b32 _);
+;; 	call %l6, (q0, q1, q2), TYPE_9;
 ;; 	}
 ;; 	ld.local.b32 %budget, [%local+28];
 ;; 	ld.const.b64 %size_at, [instance+8];
 ;; 	ld.global.b32 %size, [%size_at+8];
-;; CALLED_6:
+;; CALLED_5:
 ;; 	// i32.load8_u      r8, r0, +0
-;; 	cvt.u64.u32 %l16, %r0;
-;; 	add.s64 %l16, %base, %l16;
-;; 	ld.global.u8 %r8, [%l16+0];
+;; 	cvt.u64.u32 %l18, %r0;
+;; 	add.s64 %l18, %base, %l18;
+;; 	ld.global.u8 %r8, [%l18+0];
 ;; 	// i64.extend_i32_u r8, r8
 ;; 	cvt.u64.u32 %d8, %r8;
 ;; 	// i64.add          r4, r4, r8
@@ -121,23 +108,23 @@
 ;; 	setp.ne.u32 %p6, %r0, %r1;
 ;; 	sub.u32 %budget, %budget, 1;
 ;; 	setp.le.s32 %p7, %budget, 0;
-;; 	@%p7 bra POLL_11;
-;; COUNTED_12:
+;; 	@%p7 bra POLL_13;
+;; COUNTED_14:
 ;; 	@%p6 bra B1;
 ;; B4:
 ;; 	// return           header 2, r4, x2
-;; 	ld.global.b64 %l17, [%launch+88];
+;; 	ld.global.b64 %l19, [%launch+88];
 ;; 	ld.local.b32 %w14, [%local+24];
-;; 	mad.wide.u32 %l17, %w14, 8, %l17;
+;; 	mad.wide.u32 %l19, %w14, 8, %l19;
 ;; 	mov.b64 {%w15, %w16}, %d4;
-;; 	st.global.b32 [%l17+0], %w15;
-;; 	st.global.b32 [%l17+4], %w16;
+;; 	st.global.b32 [%l19+0], %w15;
+;; 	st.global.b32 [%l19+4], %w16;
 ;; 	bra DONE;
 ;; DONE:
-;; 	ld.local.b64 %l18, [%local+848];
+;; 	ld.local.b64 %l20, [%local+848];
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %l18;
+;; 	st.param.b64 [q0], %l20;
 ;; 	call gpu_run_finish, (q0);
 ;; 	}
 ;; 	ret;
@@ -159,29 +146,11 @@
 ;; 	call gpu_run_trap, (q0, q1, q2, q3);
 ;; 	}
 ;; 	exit;
-;; TRAP_3:
+;; TRAP_6:
 ;; 	mov.b32 %trap_pc, 6;
 ;; 	mov.b32 %trap_kind, 4;
-;; 	ld.const.b32 %w4, [starts+0];
-;; 	add.u32 %trap_pc, %trap_pc, %w4;
-;; 	ld.local.b64 %l7, [%local+848];
-;; 	{
-;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %l7;
-;; 	.param .b32 q1;
-;; 	st.param.b32 [q1], %trap_pc;
-;; 	.param .b32 q2;
-;; 	st.param.b32 [q2], %depth;
-;; 	.param .b32 q3;
-;; 	st.param.b32 [q3], %trap_kind;
-;; 	call gpu_run_trap, (q0, q1, q2, q3);
-;; 	}
-;; 	exit;
-;; TRAP_4:
-;; 	mov.b32 %trap_pc, 6;
-;; 	mov.b32 %trap_kind, 5;
-;; 	ld.const.b32 %w6, [starts+0];
-;; 	add.u32 %trap_pc, %trap_pc, %w6;
+;; 	ld.const.b32 %w3, [starts+0];
+;; 	add.u32 %trap_pc, %trap_pc, %w3;
 ;; 	ld.local.b64 %l8, [%local+848];
 ;; 	{
 ;; 	.param .b64 q0;
@@ -195,15 +164,15 @@
 ;; 	call gpu_run_trap, (q0, q1, q2, q3);
 ;; 	}
 ;; 	exit;
-;; TRAP_5:
+;; TRAP_7:
 ;; 	mov.b32 %trap_pc, 6;
-;; 	mov.b32 %trap_kind, 6;
-;; 	ld.const.b32 %w9, [starts+0];
-;; 	add.u32 %trap_pc, %trap_pc, %w9;
-;; 	ld.local.b64 %l11, [%local+848];
+;; 	mov.b32 %trap_kind, 5;
+;; 	ld.const.b32 %w4, [starts+0];
+;; 	add.u32 %trap_pc, %trap_pc, %w4;
+;; 	ld.local.b64 %l9, [%local+848];
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %l11;
+;; 	st.param.b64 [q0], %l9;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], %trap_pc;
 ;; 	.param .b32 q2;
@@ -213,15 +182,56 @@
 ;; 	call gpu_run_trap, (q0, q1, q2, q3);
 ;; 	}
 ;; 	exit;
-;; POLL_11:
+;; TRAP_8:
+;; 	mov.b32 %trap_pc, 6;
+;; 	mov.b32 %trap_kind, 6;
+;; 	ld.const.b32 %w5, [starts+0];
+;; 	add.u32 %trap_pc, %trap_pc, %w5;
+;; 	ld.local.b64 %l10, [%local+848];
+;; 	{
+;; 	.param .b64 q0;
+;; 	st.param.b64 [q0], %l10;
+;; 	.param .b32 q1;
+;; 	st.param.b32 [q1], %trap_pc;
+;; 	.param .b32 q2;
+;; 	st.param.b32 [q2], %depth;
+;; 	.param .b32 q3;
+;; 	st.param.b32 [q3], %trap_kind;
+;; 	call gpu_run_trap, (q0, q1, q2, q3);
+;; 	}
+;; 	exit;
+;; OTHER_3:
+;; 	ld.const.b64 %l11, [instance+80];
+;; 	ld.relaxed.gpu.global.b32 %w6, [%l11+8];
+;; 	setp.ge.u32 %p4, %r6, %w6;
+;; 	@%p4 bra TRAP_6;
+;; 	ld.global.b64 %l12, [%l11+0];
+;; 	mad.wide.u32 %l13, %r6, 4, %l12;
+;; 	ld.relaxed.gpu.global.b32 %w7, [%l13];
+;; 	setp.eq.u32 %p5, %w7, 0;
+;; 	@%p5 bra TRAP_7;
+;; 	sub.u32 %w7, %w7, 1;
+;; 	ld.const.b64 %l14, [instance+24];
+;; 	ld.const.b32 %w9, [instance+92];
+;; 	mad.wide.u32 %l15, %w7, 16, %l14;
+;; 	ld.global.b32 %w8, [%l15+12];
+;; 	setp.ne.u32 %p5, %w8, %w9;
+;; 	@%p5 bra TRAP_8;
+;; 	ld.const.b64 %l16, [instance+32];
+;; 	mad.wide.u32 %l5, %w7, 8, %l16;
+;; 	ld.global.b64 %l6, [%l5];
+;; 	setp.ne.u64 %p3, %l6, 0;
+;; 	@%p3 bra GO_4;
+;; 	bra CALLED_5;
+;; POLL_13:
 ;; 	ld.relaxed.gpu.global.b32 %w13, [%launch+284];
 ;; 	setp.ne.u32 %p8, %w13, 0;
 ;; 	mov.b32 %budget, 4096;
-;; 	@!%p8 bra GO_ON_13;
+;; 	@!%p8 bra GO_ON_15;
 ;; 	mov.b32 %trap_pc, 2;
 ;; 	bra STOP;
-;; GO_ON_13:
-;; 	bra COUNTED_12;
+;; GO_ON_15:
+;; 	bra COUNTED_14;
 ;; B2:
 ;; 	st.local.b32 [%local+936], %r0;
 ;; 	st.local.b32 [%local+940], %r1;
@@ -233,16 +243,16 @@
 ;; 	bra COLD;
 ;; COLD:
 ;; 	ld.const.b32 %w19, [instance+48];
-;; 	mov.u64 %l19, units0;
-;; 	cvt.u64.u32 %l20, %cold_units;
-;; 	add.s64 %l20, %l19, %l20;
-;; 	mov.u64 %l21, places0;
+;; 	mov.u64 %l21, units0;
+;; 	cvt.u64.u32 %l22, %cold_units;
+;; 	add.s64 %l22, %l21, %l22;
+;; 	mov.u64 %l23, places0;
 ;; 	ld.const.b32 %w21, [starts+0];
 ;; 	add.u32 %trap_pc, %trap_pc, %w21;
-;; 	ld.local.b64 %l22, [%local+848];
+;; 	ld.local.b64 %l24, [%local+848];
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %l22;
+;; 	st.param.b64 [q0], %l24;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], %depth;
 ;; 	.param .b32 q2;
@@ -252,34 +262,34 @@
 ;; 	.param .b32 q4;
 ;; 	st.param.b32 [q4], %trap_pc;
 ;; 	.param .b64 q5;
-;; 	st.param.b64 [q5], %l20;
+;; 	st.param.b64 [q5], %l22;
 ;; 	.param .b64 q6;
-;; 	st.param.b64 [q6], %l19;
+;; 	st.param.b64 [q6], %l21;
 ;; 	.param .b64 q7;
-;; 	st.param.b64 [q7], %l21;
+;; 	st.param.b64 [q7], %l23;
 ;; 	.param .b32 result;
 ;; 	call (result), gpu_run_interpret, (q0, q1, q2, q3, q4, q5, q6, q7);
 ;; 	ld.param.b32 %w20, [result];
 ;; 	}
 ;; 	setp.ge.u32 %p9, %w20, 2;
-;; 	@%p9 bra ENTER_14;
+;; 	@%p9 bra ENTER_16;
 ;; 	ld.local.b32 %w22, [%local+936];
 ;; 	ld.local.b32 %w23, [%local+940];
 ;; 	mov.b64 %d0, {%w22, %w23};
-;; 	ld.global.b64 %l23, [%launch+88];
+;; 	ld.global.b64 %l25, [%launch+88];
 ;; 	ld.local.b32 %w24, [%local+24];
-;; 	mad.wide.u32 %l23, %w24, 8, %l23;
+;; 	mad.wide.u32 %l25, %w24, 8, %l25;
 ;; 	mov.b64 {%w25, %w26}, %d0;
-;; 	st.global.b32 [%l23+0], %w25;
-;; 	st.global.b32 [%l23+4], %w26;
+;; 	st.global.b32 [%l25+0], %w25;
+;; 	st.global.b32 [%l25+4], %w26;
 ;; 	bra DONE;
-;; ENTER_14:
+;; ENTER_16:
 ;; 	ld.const.b64 %size_at, [instance+8];
 ;; 	ld.global.b32 %size, [%size_at+8];
 ;; 	sub.u32 %w27, %w20, 2;
-;; TABLE_16: .branchtargets ENTER_15;
-;; 	brx.idx %w27, TABLE_16;
-;; ENTER_15:
+;; TABLE_18: .branchtargets ENTER_17;
+;; 	brx.idx %w27, TABLE_18;
+;; ENTER_17:
 ;; 	ld.local.b32 %r0, [%local+936];
 ;; 	ld.local.b32 %r1, [%local+940];
 ;; 	ld.local.b32 %w28, [%local+944];
@@ -289,10 +299,10 @@
 ;; STOP:
 ;; 	ld.const.b32 %w30, [starts+0];
 ;; 	add.u32 %trap_pc, %trap_pc, %w30;
-;; 	ld.local.b64 %l24, [%local+848];
+;; 	ld.local.b64 %l26, [%local+848];
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %l24;
+;; 	st.param.b64 [q0], %l26;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], %trap_pc;
 ;; 	.param .b32 q2;

@@ -11,6 +11,7 @@
 //! - [`live`]: backward data-flow: which units are read later;
 //! - [`stack_frame`]: which functions keep their frame of the shadow stack in local memory; [`frame_ranges`]: which accesses of
 //!   loops lie in it; [`linear`]: what sums of units addresses are;
+//! - [`fixed_tables`]: what tables hold that nothing changes;
 //! - [`regions`]: where a large function is divided;
 //! - [`idioms`]: what takes WebAssembly several instructions and the GPU one.
 
@@ -19,6 +20,7 @@ pub mod cfg;
 pub mod counters;
 mod cycles;
 pub mod dominance;
+pub mod fixed_tables;
 pub mod flow;
 pub mod frame_ranges;
 pub mod idioms;

@@ -37,7 +37,8 @@ impl Analysis<'_> {
         // Calls that a call leads to, as long as nothing counts them. Components come after those that
         // they lead to.
         let mut work = vec![1u64; edges.len()];
-        for component in components {
+        self.cycles = vec![0; edges.len() - count];
+        for (cycle, component) in (1..).zip(components) {
             let cyclic = is_cycle(&edges, &component);
             for member in component {
                 let callees = edges[member].iter().map(|callee| work[*callee]);
@@ -51,6 +52,10 @@ impl Analysis<'_> {
                 }
                 if let Some(facts) = self.facts.get_mut(member) {
                     (facts.recursive, facts.counted) = (cyclic, counted);
+                    facts.cycle = cycle;
+                }
+                if let Some(of_pointers) = member.checked_sub(count) {
+                    self.cycles[of_pointers] = cycle;
                 }
             }
         }

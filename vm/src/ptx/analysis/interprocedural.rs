@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use gpu_run_bytecode::code::{Inst, instructions};
 use gpu_run_bytecode::{ConstOp, Export, ExternKind, Function, Op, Operand, Program};
 
-use crate::ptx::analysis::cfg::Cfg;
+use crate::ptx::analysis::cfg::{Cfg, is_call};
 use crate::ptx::analysis::counters::{self, Counters};
 use crate::ptx::analysis::cycles;
+use crate::ptx::analysis::fixed_tables;
 use crate::ptx::analysis::flow::TransferFn;
 use crate::ptx::analysis::stack_frame::{self, StackFrame};
 use crate::ptx::lines::Lines;
@@ -32,6 +33,8 @@ pub struct Facts {
     pub grows: bool,
     /// It can be called again while it runs.
     pub recursive: bool,
+    /// Which cycle of calls it belongs to, if it is recursive.
+    pub(super) cycle: u32,
     /// Its calls count as passes through loops do: it recurses, or stands for very many calls.
     pub counted: bool,
     /// It may run with more frames on the stack than a context has places for return addresses.
@@ -83,19 +86,23 @@ pub struct Analysis<'a> {
     pub least_memory: Option<u64>,
     /// Whether each memory has i64 addresses.
     pub wide: Vec<bool>,
+    /// By table, imported ones first, what it holds if nothing changes that.
+    pub fixed_tables: Vec<Option<fixed_tables::Elements>>,
     /// By type: bytes of native stack that a function which is called through a pointer may take, as
     /// [`Facts::stack`].
     pointed_stacks: Vec<u32>,
     /// The same of functions of other instances.
     foreign_stack: u32,
     /// For each type the first one that is equal.
-    pub(super) canonical: Vec<usize>,
+    pub canonical: Vec<usize>,
     /// Whether other instances may call what this one exports.
     pub(super) exports: bool,
     /// See [`Options::region_words`].
     pub(super) region_words: u32,
     starts: HashMap<u32, u32>,
     pub(super) calls: Vec<Calls>,
+    /// By type, the cycle to which calls through a table belong; and at the end that of calls of imports.
+    pub(super) cycles: Vec<u32>,
 }
 
 /// What is known of tables while the functions are found that are needed.
@@ -209,6 +216,7 @@ impl<'a> Analysis<'a> {
                 .filter(|memory| !memory.wide)
                 .map(|memory| memory.limits.min.saturating_mul(65536)),
             wide: memories.iter().map(|memory| memory.wide).collect(),
+            fixed_tables: fixed_tables::of(program),
             pointed_stacks: vec![0; meta.types.len()],
             foreign_stack: options.stack,
             canonical: (meta.types.iter())
@@ -218,6 +226,7 @@ impl<'a> Analysis<'a> {
             region_words: options.region_words,
             starts: starts.collect(),
             calls: Vec::new(),
+            cycles: Vec::new(),
         };
         for (facts, function) in this.facts.iter_mut().zip(&meta.functions) {
             facts.words = function.end - function.start;
@@ -339,6 +348,26 @@ impl<'a> Analysis<'a> {
     /// Facts of a function by index with imports first; `None` for an import.
     pub fn of(&self, index: u32) -> Option<&Facts> {
         self.facts.get(index.checked_sub(self.imported)? as usize)
+    }
+
+    /// Whether an instruction of a function calls something that may call the function again.
+    pub fn leads_back(&self, caller: &Facts, pc: u32, inst: &Inst) -> bool {
+        if !caller.recursive {
+            return false;
+        }
+        let cycle = match inst.op {
+            Op::Call | Op::ReturnCall => {
+                let callee = self.of(self.function_at((i64::from(pc) + inst.args[1]) as u32));
+                callee.map(|callee| callee.cycle)
+            }
+            Op::CallIndirect | Op::ReturnCallIndirect => {
+                let ty = self.canonical.get(inst.args[3] as usize);
+                ty.and_then(|ty| self.cycles.get(*ty)).copied()
+            }
+            op if is_call(op) => self.cycles.last().copied(),
+            _ => return false,
+        };
+        cycle.is_none_or(|cycle| cycle == caller.cycle)
     }
 
     /// Whether a call through a pointer may lead back to the caller.
@@ -534,6 +563,11 @@ impl<'a> Analysis<'a> {
     /// The type of a defined function, as [`Self::canonical`] has it.
     pub(super) fn type_of(&self, defined: usize) -> usize {
         self.canonical[self.func_types[defined + self.imported as usize] as usize]
+    }
+
+    /// The number of a function's type, which is that of all equal types, by index with imports first.
+    pub fn type_number(&self, index: u32) -> usize {
+        self.canonical[self.func_types[index as usize] as usize]
     }
 
     /// Bytes of native stack that a call of a type through a table may take.

@@ -155,6 +155,47 @@ pub fn tables(unit: &Unit, analysis: &Analysis) -> String {
     out
 }
 
+/// The number of no type.
+const NO_TYPE: u64 = u64::MAX;
+
+/// Where a table is of which it is known what it holds: for each element, the address of the code and the number of the type, so
+/// that one load of 16 bytes tells all that a call wants. Elements that have no code here have no type either.
+fn fixed_table_symbol(unit: &Unit, table: usize) -> String {
+    format!("{}table{table}", unit.prefix)
+}
+
+/// Those tables which the functions' code names.
+pub fn fixed_tables(unit: &Unit, analysis: &Analysis, bodies: &str) -> String {
+    let element = |element: &Option<u32>| -> String {
+        let has_code = |index: &u32| {
+            let facts = analysis.of(*index);
+            facts.is_some_and(|facts| facts.pointed && facts.needed)
+                && !crate::ptx::emit::entry::is_inlined(unit, analysis, *index)
+        };
+        match element.filter(has_code) {
+            Some(index) => format!("{}f{index}, {}", unit.prefix, analysis.type_number(index)),
+            None => format!("0, {NO_TYPE}"),
+        }
+    };
+    let mut out = String::new();
+    for (table, elements) in analysis.fixed_tables.iter().enumerate() {
+        let Some(elements) = elements.as_ref().filter(|elements| !elements.is_empty()) else {
+            continue;
+        };
+        let (symbol, len) = (fixed_table_symbol(unit, table), 2 * elements.len());
+        if !bodies.contains(&format!(" {symbol};")) {
+            continue;
+        }
+        let elements: Vec<String> = elements.iter().map(element).collect();
+        _ = writeln!(
+            out,
+            ".visible .global .align 16 .u64 {symbol}[{len}] = {{{}}};",
+            elements.join(", ")
+        );
+    }
+    out
+}
+
 /// What a call calls.
 pub enum Callee {
     /// A function of the program, by its index.
@@ -169,6 +210,8 @@ pub enum Place<'a> {
     Own(u32),
     /// The store's, with the number in this register.
     Numbered(&'a str),
+    /// That of an indirect call, with the table's index in this register.
+    InTable(&'a Node, &'a str),
 }
 
 impl Compiler<'_> {
@@ -271,6 +314,7 @@ impl Compiler<'_> {
                 let (callee, place) = (Callee::Direct(index), Place::Own(index));
                 self.call_function(node, &callee, &place, &ty, args[0], None);
             }
+            Op::CallIndirect if self.fixed_len(args[2]).is_some() => self.call_fixed(node, &ty),
             Op::CallIndirect => {
                 let reference = self.checked_reference(node);
                 let functions = self.image_pair(offset_of!(Image, functions));
@@ -296,11 +340,69 @@ impl Compiler<'_> {
         self.call_function(node, &callee, &place, ty, node.inst.args[0], Some(&done));
     }
 
+    /// How many elements a table has of which it is known what it holds.
+    fn fixed_len(&self, table: i64) -> Option<usize> {
+        let elements = self.analysis.fixed_tables.get(usize::try_from(table).ok()?)?.as_ref()?;
+        (!elements.is_empty()).then_some(elements.len())
+    }
+
+    /// Calls an element of such a table.
+    fn call_fixed(&mut self, node: &Node, ty: &FuncType) {
+        let args = node.inst.args;
+        let len = self.fixed_len(args[2]).unwrap_or(0);
+        let index = self.canonical_operand(args[1], 1);
+        let (table, at, pointer, found) = (self.w.pair(), self.w.pair(), self.w.pair(), self.w.pair());
+        let (other, go, done) = (
+            self.w.new_label("OTHER"),
+            self.w.new_label("GO"),
+            self.w.new_label("CALLED"),
+        );
+        let p = self.w.predicate();
+        let wanted = self.analysis.canonical[args[3] as usize];
+        ptx!(self, "setp.ge.u32 {p}, {index}, {len};");
+        ptx!(self, "@{p} bra {other};");
+        ptx!(
+            self,
+            "mov.u64 {table}, {};",
+            fixed_table_symbol(self.unit, args[2] as usize)
+        );
+        ptx!(self, "mad.wide.u32 {at}, {index}, 16, {table};");
+        ptx!(self, "ld.global.v2.b64 {{{pointer}, {found}}}, [{at}];");
+        ptx!(self, "setp.ne.u64 {p}, {found}, {wanted};");
+        ptx!(self, "@{p} bra {other};");
+        // The call traps, or calls what has no code here. Labels of traps first: not in the middle of this.
+        for kind in [
+            TrapKind::UndefinedElement,
+            TrapKind::UninitializedElement,
+            TrapKind::IndirectCallTypeMismatch,
+        ] {
+            self.trap_label(node, kind);
+        }
+        let before = self.w.set_aside(true);
+        self.w.label(&other);
+        let number = self.reference_at(node, &index);
+        let functions = self.image_pair(offset_of!(Image, functions));
+        ptx!(self, "mad.wide.u32 {at}, {number}, 8, {functions};");
+        ptx!(self, "ld.global.b64 {pointer}, [{at}];");
+        ptx!(self, "setp.ne.u64 {p}, {pointer}, 0;");
+        ptx!(self, "@{p} bra {go};");
+        ptx!(self, "bra {done};");
+        self.w.set_aside(before);
+        self.w.label(&go);
+        let (callee, place) = (Callee::Pointer(pointer), Place::InTable(node, &index));
+        self.call_function(node, &callee, &place, ty, args[0], Some(&done));
+    }
+
     /// The number in the store of the function that an indirect call calls; traps as the call does.
     pub fn checked_reference(&mut self, node: &Node) -> String {
+        let index = self.canonical_operand(node.inst.args[1], 1);
+        self.reference_at(node, &index)
+    }
+
+    /// The same with the table's index in a register.
+    pub fn reference_at(&mut self, node: &Node, index: &str) -> String {
         let args = node.inst.args;
-        let index = self.canonical_operand(args[1], 1);
-        let at = self.element(node, args[2], &index, TrapKind::UndefinedElement);
+        let at = self.element(node, args[2], index, TrapKind::UndefinedElement);
         let (reference, p) = (self.w.word(), self.w.predicate());
         ptx!(self, "ld.relaxed.gpu.global.b32 {reference}, [{at}];");
         ptx!(self, "setp.eq.u32 {p}, {reference}, 0;");

@@ -86,8 +86,14 @@ fn blocks(compiler: &Compiler, alone: bool) -> String {
     let Some(lanes) = most_lanes(compiler) else {
         return String::new();
     };
-    let mut nodes = compiler.cfg.order.iter().flat_map(|block| compiler.cfg.block_nodes(*block));
+    let mut nodes = compiler
+        .cfg
+        .order
+        .iter()
+        .flat_map(|block| compiler.cfg.block_nodes(*block));
     let many = alone
+        // Devices with so much shared memory have so many lanes. ptxas warns on others.
+        && compiler.unit.options.frame_memory > 0
         && compiler.steps.is_empty()
         && compiler.lanes_with_shared_frames().is_none()
         && compiler.unit.cold.is_empty()

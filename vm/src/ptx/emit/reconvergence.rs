@@ -30,9 +30,12 @@
 //!
 //! Lanes that went into different regions of a large function (`emit::regions`) meet when it has come back.
 //!
-//! A function that recurses has no meetings: a warp takes a lane that waits at an instruction for one that waits there with
-//! another mask. Measured on an H200, with votes: of 2,205 million passes of a loop in a recursive function 30 million went
-//! on too early, of 658 million in other functions none.
+//! Nothing in a function that recurses is a meeting if what lies before it may lead to the function anew: a warp takes a lane
+//! that waits at an instruction for one that waits there with another mask. Measured on an H200, with votes: of 2,205 million
+//! passes of a loop in a recursive function 30 million went on too early, of 658 million in other functions none. Where no
+//! such call lies between, a lane is at the meeting with no other mask than the one that it has just noted.
+//!
+//! A meeting alone does not make lanes one group again; `cuda::barriers` mends that in the machine code.
 //!
 //! A lane's own bit is part of its mask already. It is set once more because ptxas else takes the mask for one that all
 //! lanes of the warp share.
@@ -86,7 +89,7 @@ impl Compiler<'_> {
     pub fn plan_meetings(&mut self) {
         // A function that handles or passes on exceptions leaves its loops in other ways too.
         let other_ways = self.facts.status || !self.function.tries.is_empty();
-        if !self.unit.options.reconverge || self.facts.recursive || other_ways {
+        if !self.may_meet() || other_ways {
             return;
         }
         self.dead_ends = match self.region() {
@@ -94,10 +97,14 @@ impl Compiler<'_> {
             None => self.cfg.dead_ends(),
         };
         for (head, blocks) in self.cfg.reducible_loops() {
-            let calls = blocks.iter().flat_map(|block| self.cfg.block_nodes(*block)).any(calls);
+            let nodes = || blocks.iter().flat_map(|block| self.cfg.block_nodes(*block));
+            if nodes().any(|node| self.leads_back(node)) {
+                continue;
+            }
+            let calls = nodes().any(|node| self.parts(node));
             let meets = match calls {
                 true => !self.loops.contains_key(&head),
-                false => self.has_several_ends(&blocks),
+                false => !self.facts.recursive && self.has_several_ends(&blocks),
             };
             if !meets {
                 continue;
@@ -118,6 +125,25 @@ impl Compiler<'_> {
         }
     }
 
+    /// Whether lanes meet in the function at all. What is interpreted may call anything, a function that recurses too.
+    fn may_meet(&self) -> bool {
+        self.unit.options.reconverge && (!self.facts.recursive || self.unit.cold.is_empty())
+    }
+
+    /// Whether lanes that execute an instruction together are to meet after it. In a function that recurses few are together,
+    /// and a meeting after the heap or a copy costs more than it brings.
+    fn parts(&self, node: &Node) -> bool {
+        match self.facts.recursive {
+            true => is_call(node.inst.op),
+            false => calls(node),
+        }
+    }
+
+    /// Whether an instruction may lead to the function anew.
+    fn leads_back(&self, node: &Node) -> bool {
+        self.analysis.leads_back(&self.facts, node.pc, &node.inst)
+    }
+
     /// Whether a loop has no other in it and several ways out, but for those that end the thread.
     fn has_several_ends(&self, blocks: &BTreeSet<usize>) -> bool {
         let heads = blocks.iter().filter(|block| self.cfg.blocks[**block].loop_head);
@@ -131,9 +157,10 @@ impl Compiler<'_> {
     /// Decides at which joins lanes meet that branched together.
     fn plan_joins(&mut self, hammocks: Vec<Hammock>) {
         for hammock in hammocks {
-            let mut nodes = hammock.between.iter().flat_map(|block| self.cfg.block_nodes(*block));
+            let nodes = || hammock.between.iter().flat_map(|block| self.cfg.block_nodes(*block));
             let in_copies = |block| self.head_of.contains_key(block);
-            if in_copies(&hammock.branch) || in_copies(&hammock.join) || !nodes.any(calls) {
+            let meets = nodes().any(|node| self.parts(node)) && !nodes().any(|node| self.leads_back(node));
+            if in_copies(&hammock.branch) || in_copies(&hammock.join) || !meets {
                 continue;
             }
             let mask = self.w.word();
@@ -197,7 +224,7 @@ impl Compiler<'_> {
 
     /// Before a call: notes the lanes that make it together.
     pub fn note_callers(&mut self, node: &Node) -> Option<String> {
-        if !self.unit.options.reconverge || self.facts.recursive || self.joins_soon(node) {
+        if !self.may_meet() || self.leads_back(node) || !self.parts(node) || self.joins_soon(node) {
             return None;
         }
         let mask = self.w.word();

@@ -229,6 +229,10 @@ impl Compiler<'_> {
                 self.load_start(&head, defined);
                 (self.image_word(offset_of!(Image, instance)), head)
             }
+            Place::InTable(node, index) => {
+                let number = self.reference_at(node, index);
+                self.place_of(&Place::Numbered(&number))
+            }
             Place::Numbered(number) => {
                 let (funcs, record) = (self.image_pair(offset_of!(Image, funcs)), self.w.pair());
                 let instance = self.w.word();

@@ -189,7 +189,8 @@ fn preamble() -> String {
 /// has chosen.
 pub fn few_registers(text: &str) -> Option<u32> {
     let kernels = text.lines().filter(|line| line.starts_with(".visible .entry "));
-    let lanes = kernels.filter_map(|line| line.rsplit_once(emit::MOST_LANES)?.1.parse::<u32>().ok());
+    // More may be declared after that.
+    let lanes = kernels.filter_map(|line| line.rsplit_once(emit::MOST_LANES)?.1.split(' ').next()?.parse::<u32>().ok());
     let registers = 65_536u32.checked_div(lanes.max()?)?;
     (registers < 256).then_some(registers)
 }

@@ -1,5 +1,5 @@
 //! Takes ptxas's convergence barriers out of machine code: all of them if one lane runs it, and those around calls if its
-//! lanes meet by themselves (see `ptx::emit::reconvergence`).
+//! lanes meet by themselves (see `ptx::emit::reconvergence`). Where they meet, it makes one group of them.
 //!
 //! A lane that is alone never waits at a barrier. But it executes one instruction at the begin and one at the end of each
 //! region, others where it leaves one early, and saves six barriers in each function that calls: a tenth to a third of its
@@ -16,8 +16,7 @@
 //!
 //! A meeting that its lanes come to apart has a region of its own. ptxas begins it in each group of lanes that comes, so the
 //! groups wait for all of the mask's lanes and then go on as groups still. Here all of the mask become its lanes: see
-//! [`gathers`]. `shapes`, which sorts by calls through a table, has 32 lanes together after such a call in place of 19, and
-//! takes 375 ms in place of 910 (one H200).
+//! [`gathers`]. `shapes` of `bench/ordinary` sorts by calls through a table. It takes 375 ms so, in place of 910 (one H200).
 //!
 //! A trap calls too, and nothing comes back from it. In a program's functions such calls count, for without these barriers
 //! they are faster: `json` of `bench/ordinary` takes 46 ms in place of 58. In kernels and in the runtime they do not count.
@@ -70,13 +69,12 @@ const DIVERGENT: u64 = 1 << 27;
 const SCHEDULING: u64 = !0 << 41;
 /// Of these: it says to none that it is done.
 const TELLS_NONE: u64 = 63 << 46;
+/// And which instructions that have been issued it waits for.
+const WAITS: u64 = 63 << 52;
 /// The predicate that always holds.
 const ALWAYS: u64 = 7;
 /// Barriers from this one on are those that callees save.
 const SAVED: u64 = 6;
-
-/// Instructions between the begin of a meeting's own region and where it waits, at most.
-const FEW: usize = 8;
 
 /// Bytes of an instruction.
 const BYTES: usize = 16;
@@ -87,7 +85,8 @@ pub enum Kept {
     /// All of them.
     #[default]
     All,
-    /// All but those of regions that call: its lanes meet by themselves.
+    /// All but those of regions that call: its lanes meet by themselves. Those of meetings become barriers of all lanes that
+    /// meet.
     WithoutCalls,
     /// A single lane runs it.
     None,
@@ -339,11 +338,14 @@ pub fn remove(cubin: &mut [u8], kept: Kept) -> Result<usize, object::Error> {
 
 /// What makes lanes that have met go on together: places, and the instructions that are to stand there.
 ///
-/// ptxas writes a meeting's way for lanes that come apart as `BSSY B0; MOV Ra, Rmask; WARPSYNC.COLLECTIVE Ra; NOP;
-/// ENDCOLLECTIVE; BSYNC B0`. In place of `BSSY`, which makes the group that executes it the region's lanes, `BMOV B0, Rmask`
-/// makes all of the mask its lanes. They are all at the `BSYNC` at once, for they have just waited for each other, and none of
-/// them has another use for B0: ptxas begins a region there too. An instruction between that writes the register otherwise, or a
-/// `BSSY` inside of what is done for all of them at once, is not known (the latter is an illegal instruction).
+/// For lanes that come apart ptxas writes a meeting as `BSSY B0; MOV Ra, Rmask; WARPSYNC.COLLECTIVE Ra; NOP; ENDCOLLECTIVE;
+/// BSYNC B0`, or without the `MOV`. `BSSY` makes the group that executes it the region's lanes. `BMOV B0, Rmask` in its place
+/// makes all of the mask its lanes. They come to the `BSYNC` at once, for they have just waited for each other, or they have
+/// ended. None of them has another use for B0, as ptxas begins a region there too. All lanes of a mask wait by the same
+/// instructions: ptxas writes each meeting once.
+///
+/// A meeting that looks otherwise stays as it is. (`BSSY` in place of the `NOP`, where all are together, is an illegal
+/// instruction.)
 fn gathers(code: &[Instruction]) -> Vec<(usize, Instruction)> {
     let gather = |at: usize| {
         let [wait, nop, leave, end] = [code[at], code[at + 1], code[at + 2], code[at + 3]];
@@ -351,21 +353,19 @@ fn gathers(code: &[Instruction]) -> Vec<(usize, Instruction)> {
         if opcodes != [WARPSYNC, NOP, ENDCOLLECTIVE, BSYNC] {
             return None;
         }
-        let begins = |begin: &usize| code[*begin].opcode() == BSSY && code[*begin].target(*begin) == at + 4;
-        let begin = (at.saturating_sub(FEW)..at).rev().find(begins)?;
         let (waited, barrier) = (wait.low >> 24 & 0xff, end.low >> 16 & 15);
-        // The mask may be copied to where it is waited for.
-        let written = code[begin + 1..at]
-            .iter()
-            .rev()
-            .find(|other| other.low >> 16 & 0xff == waited);
-        let mask = match written {
-            None => waited,
-            Some(copy) if copy.low & 0xffff == MOV => copy.low >> 32 & 0xff,
-            Some(_) => return None,
+        let before = code.get(at.checked_sub(1)?)?;
+        let (begin, mask) = match before.low & 0xff_ffff == waited << 16 | MOV {
+            true => (at.checked_sub(2)?, before.low >> 32 & 0xff),
+            false => (at - 1, waited),
         };
+        let region = code[begin];
+        if region.low & 0xf_ffff != barrier << 16 | ALWAYS << 12 | BSSY || region.target(begin) != at + 4 {
+            return None;
+        }
         let low = TO_BARRIER | barrier << 24 | mask << 32;
-        Some((begin, Instruction { low, high: AFTER_FIVE }))
+        let high = AFTER_FIVE | region.high & WAITS;
+        Some((begin, Instruction { low, high }))
     };
     (0..code.len().saturating_sub(3)).filter_map(gather).collect()
 }
@@ -463,12 +463,16 @@ mod tests {
         // BMOV.32 B0, R18
         assert_eq!(changes(&code), [(0, 0x0000_0012_0000_7356)]);
         // The mask is where it is waited for: BMOV.32 B0, R15.
-        let code = [region, OTHER, wait, OTHER, leave, end, END];
+        let near = of(0x0000_0040_0000_7945, 0x001f_e200_0380_0000); // BSSY B0, +0x50, which waits for a load
+        let code = [near, wait, OTHER, leave, end, END];
         assert_eq!(changes(&code), [(0, 0x0000_000f_0000_7356)]);
-        // Something else becomes R15, there is more to do for all, or the region is another one.
+        assert_eq!(gathers(&code)[0].1.high, 0x001f_ea00_0000_0000);
+        // Something else becomes R15, there is more to do for all, not all lanes begin the region, or it is another one.
         let other = of(0x0000_0012_000f_7210, 0x000f_ce00_0000_0f00);
         assert_eq!(changes(&[region, other, wait, OTHER, leave, end, END]), []);
         assert_eq!(changes(&[region, copy, wait, copy, leave, end, END]), []);
+        let some = of(0x0000_0050_0000_0945, 0x000f_e200_0380_0000); // @P0 BSSY B0, +0x60
+        assert_eq!(changes(&[some, copy, wait, OTHER, leave, end, END]), []);
         assert_eq!(changes(&[BSSY_B6, copy, wait, OTHER, leave, end, END]), []);
     }
 

@@ -10,8 +10,8 @@ pub type Elements = Vec<Option<u32>>;
 /// Elements at most: a larger table would take megabytes of memory once more.
 const MOST_ELEMENTS: u64 = 1 << 16;
 
-/// For each table, imported ones first, what it holds if nothing can change that: it is the module's own, no other may know it,
-/// and no instruction writes to tables. Those of Rust, C and C++ are such.
+/// For each table, imported ones first, what it holds if nothing can change that. Such a table is the module's own, no other
+/// knows it, and no instruction writes to tables. Those of Rust, C and C++ are such.
 pub fn of(program: &Program) -> Vec<Option<Elements>> {
     let meta = &program.meta;
     let types = meta.table_types();

@@ -158,13 +158,13 @@ pub fn tables(unit: &Unit, analysis: &Analysis) -> String {
 /// The number of no type.
 const NO_TYPE: u64 = u64::MAX;
 
-/// Where a table is of which it is known what it holds: for each element, the address of the code and the number of the type, so
-/// that one load of 16 bytes tells all that a call wants. Elements that have no code here have no type either.
+/// The name of a table of which it is known what it holds.
 fn fixed_table_symbol(unit: &Unit, table: usize) -> String {
     format!("{}table{table}", unit.prefix)
 }
 
-/// Those tables which the functions' code names.
+/// Those tables which the functions' code names. An element is the address of the code and the number of the type, so one load
+/// tells all that a call wants. Elements that have no code here have no type either.
 pub fn fixed_tables(unit: &Unit, analysis: &Analysis, bodies: &str) -> String {
     let element = |element: &Option<u32>| -> String {
         let has_code = |index: &u32| {

@@ -52,9 +52,9 @@ fn argument_bytes(compiler: &Compiler) -> Option<u32> {
 pub const MOST_LANES: &str = ".maxntid ";
 
 /// Lanes that are resident on a multiprocessor at once if a kernel's registers are few, as are those of the runtime's functions.
-/// ptxas does with 32 then if it can without spills: of the kernels in `bench/native` it gives five 34 to 41 else, and not all
-/// of their lanes are resident. If it cannot, it goes on as if nothing had been said. A kernel that calls functions of the
-/// program may say nothing, for the linker refuses those with more.
+/// ptxas gives it 32 then if that takes few spills: five kernels of `bench/native` have 34 to 41 else, and not all of their lanes
+/// are resident. One that needs 102 keeps them. A kernel that calls functions of the program may not say it: the linker refuses
+/// those with more registers.
 const RESIDENT_LANES: u32 = 2048;
 
 /// Words of bytecode of a kernel that takes so many registers that few of its lanes are resident. If no more units than so many

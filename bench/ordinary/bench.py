@@ -41,6 +41,14 @@ WORK = {
     "knapsack": (270_336, 20),
     "insertion": (270_336, 20),
     "permutations": (270_336, 5),
+    "bank": (67_584, 20),
+    "csv": (67_584, 20),
+    "dijkstra": (67_584, 20),
+    "huffman": (67_584, 20),
+    "machine": (67_584, 20),
+    "miller": (135_168, 20),
+    "shapes": (67_584, 20),
+    "trie": (67_584, 20),
 }
 # Those that have a twin in CUDA C++.
 TWINS = ["edit", "matrix", "queens", "sha256"]

@@ -28,4 +28,4 @@ macro_rules! kernels {
     };
 }
 kernels!(edit sort words json tree regex base64 lz4 markdown matrix find queens expression sha256 blake3 shuffle
-    rc4 histogram knapsack insertion permutations);
+    rc4 histogram knapsack insertion permutations bank csv dijkstra huffman machine miller shapes trie);

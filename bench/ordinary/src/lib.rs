@@ -6,18 +6,20 @@ mod collections;
 #[cfg(target_arch = "wasm32")]
 mod guest;
 mod numbers;
+mod programs;
 mod text;
 
 pub use arrays::{histogram, insertion, knapsack, permutations, rc4};
 pub use collections::{lz4, sort, tree, words};
 pub use numbers::{blake3, edit, matrix, queens, sha256, shuffle};
+pub use programs::{bank, csv, dijkstra, huffman, machine, miller, shapes, trie};
 pub use text::{base64, expression, find, json, markdown, regex};
 
 /// A unit of work: of thread `id`, `rounds` times. Its result is a checksum.
 pub type Work = fn(id: u32, rounds: u32) -> u32;
 
 /// All of them, by name.
-pub const WORK: [(&str, Work); 21] = [
+pub const WORK: [(&str, Work); 29] = [
     ("edit", edit),
     ("sort", sort),
     ("words", words),
@@ -39,6 +41,14 @@ pub const WORK: [(&str, Work); 21] = [
     ("knapsack", knapsack),
     ("insertion", insertion),
     ("permutations", permutations),
+    ("bank", bank),
+    ("csv", csv),
+    ("dijkstra", dijkstra),
+    ("huffman", huffman),
+    ("machine", machine),
+    ("miller", miller),
+    ("shapes", shapes),
+    ("trie", trie),
 ];
 
 fn next(state: &mut u32) -> u32 {

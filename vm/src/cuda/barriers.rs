@@ -16,7 +16,7 @@
 //!
 //! A meeting that its lanes come to apart has a region of its own. ptxas begins it in each group of lanes that comes, so the
 //! groups wait for all of the mask's lanes and then go on as groups still. Here all of the mask become its lanes: see
-//! [`gathers`]. `shapes` of `bench/ordinary` sorts by calls through a table. It takes 375 ms so, in place of 910 (one H200).
+//! `gathers`. `shapes` of `bench/ordinary` sorts by calls through a table. It takes 375 ms so, in place of 910 (one H200).
 //!
 //! A trap calls too, and nothing comes back from it. In a program's functions such calls count, for without these barriers
 //! they are faster: `json` of `bench/ordinary` takes 46 ms in place of 58. In kernels and in the runtime they do not count.

@@ -191,12 +191,8 @@ pub fn few_registers(text: &str) -> Option<u32> {
     let kernels = text.lines().filter(|line| line.starts_with(".visible .entry "));
     // More may be declared after that.
     let lanes = kernels.filter_map(|line| {
-        line.rsplit_once(emit::MOST_LANES)?
-            .1
-            .split(' ')
-            .next()?
-            .parse::<u32>()
-            .ok()
+        let (_, lanes) = line.rsplit_once(emit::MOST_LANES)?;
+        lanes.split(' ').next()?.parse::<u32>().ok()
     });
     let registers = 65_536u32.checked_div(lanes.max()?)?;
     (registers < 256).then_some(registers)

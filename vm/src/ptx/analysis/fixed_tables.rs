@@ -10,7 +10,7 @@ pub type Elements = Vec<Option<u32>>;
 /// Elements at most: a larger table would take megabytes of memory once more.
 const MOST_ELEMENTS: u64 = 1 << 16;
 
-/// For each table, imported ones first, what it holds if nothing can change that. Such a table is the module's own, no other
+/// For each table, imported ones first, what it holds if nothing can change that and it holds something. Such a table is the module's own, no other
 /// knows it, and no instruction writes to tables. Those of Rust, C and C++ are such.
 pub fn of(program: &Program) -> Vec<Option<Elements>> {
     let meta = &program.meta;
@@ -28,7 +28,7 @@ pub fn of(program: &Program) -> Vec<Option<Elements>> {
     }
     let mut tables: Vec<Option<Elements>> = vec![None; imported];
     for table in &meta.tables {
-        let fits = table.ty.limits.min <= MOST_ELEMENTS;
+        let fits = (1..=MOST_ELEMENTS).contains(&table.ty.limits.min);
         tables.push((fits && table.init.is_empty()).then(|| vec![None; table.ty.limits.min as usize]));
     }
     let exports = meta.exports.iter().filter(|export| export.kind == ExternKind::Table);

@@ -482,7 +482,7 @@ impl<'a> Analysis<'a> {
         if self.of(index).is_none() {
             return;
         }
-        let ty = self.canonical[self.func_types[index as usize] as usize];
+        let ty = self.type_number(index);
         if self.exports || tables.called.contains(&ty) {
             self.need(index, true, work);
         } else {
@@ -562,7 +562,7 @@ impl<'a> Analysis<'a> {
 
     /// The type of a defined function, as [`Self::canonical`] has it.
     pub(super) fn type_of(&self, defined: usize) -> usize {
-        self.canonical[self.func_types[defined + self.imported as usize] as usize]
+        self.type_number(self.imported + defined as u32)
     }
 
     /// The number of a function's type, which is that of all equal types, by index with imports first.

@@ -24,6 +24,7 @@ pub use crate::ptx::analysis::cfg::{ends_path, is_call};
 use crate::ptx::analysis::flow::Fact;
 use crate::ptx::analysis::interprocedural::{Analysis, Facts};
 use crate::ptx::emit::calls::tail_calls::has_tail_thunk;
+use crate::ptx::emit::entry::is_inlined;
 use crate::ptx::emit::function::{Compiler, Role};
 use crate::ptx::image::Image;
 use crate::ptx::writer::ptx;
@@ -146,13 +147,17 @@ pub fn tables(unit: &Unit, analysis: &Analysis) -> String {
     let pointed = |index: u32| analysis.of(index).is_some_and(|facts| facts.pointed && facts.needed);
     out += "\n";
     out += &table("functions", &|index| {
-        (pointed(index) && !crate::ptx::emit::entry::is_inlined(unit, analysis, index))
-            .then(|| format!("{prefix}f{index}"))
+        has_pointed_code(unit, analysis, index).then(|| format!("{prefix}f{index}"))
     });
     out += &table("tails", &|index| {
         (pointed(index) && has_tail_thunk(analysis, index)).then(|| format!("{prefix}t{index}"))
     });
     out
+}
+
+/// Whether a function has code of its own that pointers lead to.
+fn has_pointed_code(unit: &Unit, analysis: &Analysis, index: u32) -> bool {
+    analysis.of(index).is_some_and(|facts| facts.pointed && facts.needed) && !is_inlined(unit, analysis, index)
 }
 
 /// The number of no type.
@@ -167,21 +172,14 @@ fn fixed_table_symbol(unit: &Unit, table: usize) -> String {
 /// tells all that a call wants. Elements that have no code here have no type either.
 pub fn fixed_tables(unit: &Unit, analysis: &Analysis, bodies: &str) -> String {
     let element = |element: &Option<u32>| -> String {
-        let has_code = |index: &u32| {
-            let facts = analysis.of(*index);
-            facts.is_some_and(|facts| facts.pointed && facts.needed)
-                && !crate::ptx::emit::entry::is_inlined(unit, analysis, *index)
-        };
-        match element.filter(has_code) {
+        match element.filter(|index| has_pointed_code(unit, analysis, *index)) {
             Some(index) => format!("{}f{index}, {}", unit.prefix, analysis.type_number(index)),
             None => format!("0, {NO_TYPE}"),
         }
     };
     let mut out = String::new();
     for (table, elements) in analysis.fixed_tables.iter().enumerate() {
-        let Some(elements) = elements.as_ref().filter(|elements| !elements.is_empty()) else {
-            continue;
-        };
+        let Some(elements) = elements else { continue };
         let (symbol, len) = (fixed_table_symbol(unit, table), 2 * elements.len());
         if !bodies.contains(&format!(" {symbol};")) {
             continue;
@@ -314,12 +312,14 @@ impl Compiler<'_> {
                 let (callee, place) = (Callee::Direct(index), Place::Own(index));
                 self.call_function(node, &callee, &place, &ty, args[0], None);
             }
-            Op::CallIndirect if self.fixed_len(args[2]).is_some() => self.call_fixed(node, &ty),
-            Op::CallIndirect => {
-                let reference = self.checked_reference(node);
-                let functions = self.image_pair(offset_of!(Image, functions));
-                self.call_pointer(node, &functions, &reference, &ty);
-            }
+            Op::CallIndirect => match self.fixed_len(args[2]) {
+                Some(len) => self.call_fixed(node, &ty, len),
+                None => {
+                    let reference = self.checked_reference(node);
+                    let functions = self.image_pair(offset_of!(Image, functions));
+                    self.call_pointer(node, &functions, &reference, &ty);
+                }
+            },
             _ => {
                 let number = self.image_word(self.layout.imports as usize + 4 * args[1] as usize);
                 let functions = self.image_pair(offset_of!(Image, functions));
@@ -328,12 +328,17 @@ impl Compiler<'_> {
         }
     }
 
+    /// Loads the address of function `number` of the store, or 0 if it has no code. `at` is a register for where that lies.
+    fn load_pointer(&mut self, pointer: &str, at: &str, functions: &str, number: &str) {
+        ptx!(self, "mad.wide.u32 {at}, {number}, 8, {functions};");
+        ptx!(self, "ld.global.b64 {pointer}, [{at}];");
+    }
+
     /// Calls function `number` of the store; nothing happens if it is one of the host's.
     fn call_pointer(&mut self, node: &Node, functions: &str, number: &str, ty: &FuncType) {
         let (at, pointer, p) = (self.w.pair(), self.w.pair(), self.w.predicate());
         let done = self.w.new_label("CALLED");
-        ptx!(self, "mad.wide.u32 {at}, {number}, 8, {functions};");
-        ptx!(self, "ld.global.b64 {pointer}, [{at}];");
+        self.load_pointer(&pointer, &at, functions, number);
         ptx!(self, "setp.eq.u64 {p}, {pointer}, 0;");
         ptx!(self, "@{p} bra {done};");
         let (callee, place) = (Callee::Pointer(pointer), Place::Numbered(number));
@@ -342,14 +347,13 @@ impl Compiler<'_> {
 
     /// How many elements a table has of which it is known what it holds.
     fn fixed_len(&self, table: i64) -> Option<usize> {
-        let elements = self.analysis.fixed_tables.get(usize::try_from(table).ok()?)?.as_ref()?;
-        (!elements.is_empty()).then_some(elements.len())
+        let elements = self.analysis.fixed_tables.get(usize::try_from(table).ok()?)?;
+        elements.as_ref().map(Vec::len)
     }
 
-    /// Calls an element of such a table.
-    fn call_fixed(&mut self, node: &Node, ty: &FuncType) {
+    /// Calls an element of such a table, which has `len`.
+    fn call_fixed(&mut self, node: &Node, ty: &FuncType, len: usize) {
         let args = node.inst.args;
-        let len = self.fixed_len(args[2]).unwrap_or(0);
         let index = self.canonical_operand(args[1], 1);
         let (table, at, pointer, found) = (self.w.pair(), self.w.pair(), self.w.pair(), self.w.pair());
         let (other, go, done) = (
@@ -382,8 +386,7 @@ impl Compiler<'_> {
         self.w.label(&other);
         let number = self.reference_at(node, &index);
         let functions = self.image_pair(offset_of!(Image, functions));
-        ptx!(self, "mad.wide.u32 {at}, {number}, 8, {functions};");
-        ptx!(self, "ld.global.b64 {pointer}, [{at}];");
+        self.load_pointer(&pointer, &at, &functions, &number);
         ptx!(self, "setp.ne.u64 {p}, {pointer}, 0;");
         ptx!(self, "@{p} bra {go};");
         ptx!(self, "bra {done};");

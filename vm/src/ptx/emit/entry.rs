@@ -52,8 +52,8 @@ fn argument_bytes(compiler: &Compiler) -> Option<u32> {
 pub const MOST_LANES: &str = ".maxntid ";
 
 /// Lanes that are resident on a multiprocessor at once if a kernel's registers are few, as are those of the runtime's functions.
-/// ptxas gives it 32 then if that takes few spills: five kernels of `bench/native` have 34 to 41 else, and not all of their lanes
-/// are resident. One that needs 102 keeps them. A kernel that calls functions of the program may not say it: the linker refuses
+/// ptxas then assigns it 32 if that takes few spills. Five kernels of `bench/native` have 34 to 41 otherwise, and not all of
+/// their lanes are resident. One that needs 102 keeps them. A kernel that calls functions of the program may not say it: the linker refuses
 /// those with more registers.
 const RESIDENT_LANES: u32 = 2048;
 

@@ -132,6 +132,19 @@ pub fn binary(op: Binary, ty: Ty, a: u64, b: u64) -> u64 {
     }
 }
 
+/// A sum or difference of 64 bits with the carry or borrow of a lower one, and its own.
+pub fn with_carry(subtracts: bool, a: u64, b: u64, taken: u64) -> (u64, u64) {
+    let (first, second) = match subtracts {
+        true => a.overflowing_sub(b),
+        false => a.overflowing_add(b),
+    };
+    let (result, again) = match subtracts {
+        true => first.overflowing_sub(taken),
+        false => first.overflowing_add(taken),
+    };
+    (result, u64::from(second | again))
+}
+
 /// An operation on one operand.
 #[inline(always)]
 pub fn unary(op: Unary, ty: Ty, a: u64) -> u64 {

@@ -114,6 +114,8 @@ pub struct Decoder<'m, 't> {
     tables: FxHashMap<&'t str, Vec<&'t str>>,
     guard: u32,
     line: u32,
+    /// The register of what additions and subtractions carry.
+    flag: Option<u32>,
 }
 
 /// Decodes a function: what stands before its body, and the body.
@@ -130,6 +132,7 @@ pub fn function<'t>(module: &Module, source: u32, head: &[Token<'t>], body: &[To
         tables: FxHashMap::default(),
         guard: NONE,
         line: 0,
+        flag: None,
     };
     let name = head.iter().position(|token| Some(token.text) == function_name(head));
     let (results, params) = head.split_at(name.unwrap_or(0));

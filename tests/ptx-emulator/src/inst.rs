@@ -301,6 +301,17 @@ pub enum Op {
         shared: bool,
     },
     Binary(Binary, Ty, u32, Src, Src),
+    /// A sum or difference of 64 bits whose carry or borrow is kept for the next such instruction, or taken from the one before.
+    Carry {
+        subtracts: bool,
+        to: u32,
+        a: Src,
+        b: Src,
+        /// The register of the flag, and what is done with it.
+        flag: u32,
+        takes: bool,
+        keeps: bool,
+    },
     Unary(Unary, Ty, u32, Src),
     Ternary(Ternary, Ty, u32, [Src; 3]),
     /// To, value, where it goes, at which bit, how many.

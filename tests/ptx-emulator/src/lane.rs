@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{Ordering, fence};
 
-use crate::arithmetic::{binary, compare, convert, insert, lop3, ternary, unary, widen};
+use crate::arithmetic::{binary, compare, convert, insert, lop3, ternary, unary, widen, with_carry};
 use crate::inst::{AtomicOp, Binary, FullCompare, NONE, Op, Special, Src};
 use crate::memory::{Memory, Range, atomic, load, store};
 use crate::module::{Error, FUNCTIONS, Module, Result};
@@ -204,6 +204,22 @@ impl<'m> Lane<'m> {
                     registers[*to as usize] = begin + u64::from(from_begin);
                 }
                 Op::Binary(op, ty, to, a, b) => registers[*to as usize] = binary(*op, *ty, get!(*a), get!(*b)),
+                Op::Carry {
+                    subtracts,
+                    to,
+                    a,
+                    b,
+                    flag,
+                    takes,
+                    keeps,
+                } => {
+                    let taken = if *takes { registers[*flag as usize] } else { 0 };
+                    let (result, carry) = with_carry(*subtracts, get!(*a), get!(*b), taken);
+                    registers[*to as usize] = result;
+                    if *keeps {
+                        registers[*flag as usize] = carry;
+                    }
+                }
                 Op::Unary(op, ty, to, a) => registers[*to as usize] = unary(*op, *ty, get!(*a)),
                 Op::Ternary(op, ty, to, [a, b, c]) => {
                     registers[*to as usize] = ternary(*op, *ty, [get!(*a), get!(*b), get!(*c)]);

@@ -226,3 +226,29 @@ fn what_is_wrong_is_told_with_its_line() {
     assert_eq!(wrong("mov.b32 %r0, %q9;", &[]), "test.ptx:8: nothing is named %q9");
     assert_eq!(wrong("bra NOWHERE;", &[]), "test.ptx:8: there is no label NOWHERE");
 }
+
+#[test]
+fn carries_go_on() {
+    let words = [0, 1, 2, u64::MAX / 2, u64::MAX - 1, u64::MAX];
+    for (a, b, c) in words
+        .iter()
+        .flat_map(|a| words.iter().flat_map(|b| words.map(|c| (*a, *b, c))))
+    {
+        let (wide_a, wide_b) = (
+            (u128::from(c) << 64) | u128::from(a),
+            (u128::from(a) << 64) | u128::from(b),
+        );
+        for (first, next, wanted) in [
+            ("add.cc.s64", "addc.s64", wide_a.wrapping_add(wide_b)),
+            ("sub.cc.u64", "subc.cc.u64", wide_a.wrapping_sub(wide_b)),
+        ] {
+            let body = format!("{first} %x1, %a0, %a1;\n{next} %x0, %a2, %a0;");
+            let upper = (wanted >> 64) as u64;
+            assert_eq!(
+                run(&body, &[a, b, c]).expect("it runs"),
+                upper,
+                "{first} {a:x} {b:x} {c:x}"
+            );
+        }
+    }
+}

@@ -299,6 +299,9 @@ impl<'t> Decoder<'_, 't> {
     ) -> Result<Op> {
         let to = self.target(to)?.index;
         let found = match *rest {
+            [ref a, ref b] if matches!(opcode, "addc" | "subc") || modifiers.0.contains(&"cc") => {
+                Some(self.with_carry(opcode, modifiers, to, a, b))
+            }
             [ref a] => unary(opcode, modifiers).map(|op| {
                 let a = self.source(a)?;
                 Ok(Op::Unary(op, self.ty(modifiers)?, to, a))
@@ -324,6 +327,25 @@ impl<'t> Decoder<'_, 't> {
             modifiers.take("rn");
         }
         Ok(op)
+    }
+
+    /// `add.cc`, `addc`, `sub.cc`, `subc` and so on, of 64 bits.
+    fn with_carry(&mut self, opcode: &str, modifiers: &mut Modifiers, to: u32, a: &Operand, b: &Operand) -> Result<Op> {
+        let (a, b) = (self.source(a)?, self.source(b)?);
+        if !matches!(opcode, "add" | "addc" | "sub" | "subc") || self.ty(modifiers)?.bytes() != 8 {
+            return self.fail(format!("{opcode} with a carry is not known of this type"));
+        }
+        let flag = self.flag.unwrap_or_else(|| self.scratch());
+        self.flag = Some(flag);
+        Ok(Op::Carry {
+            subtracts: opcode.starts_with("sub"),
+            to,
+            a,
+            b,
+            flag,
+            takes: opcode.ends_with('c'),
+            keeps: modifiers.take("cc"),
+        })
     }
 
     /// What is moved as a whole: a constant has no more bits than the type.

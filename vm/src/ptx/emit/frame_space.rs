@@ -11,6 +11,7 @@
 //! See [`in_shared_memory`] for where a byte is.
 
 use crate::device::SMALL_BLOCK;
+use crate::ptx::emit::counts::shared_bytes;
 use crate::ptx::emit::function::{Compiler, Role};
 use crate::ptx::writer::ptx;
 
@@ -26,11 +27,12 @@ const LEAST_LANES: u32 = 128;
 const MOST_LANES: u32 = 2048;
 
 /// Lanes of a hardware block of which each has a frame of so many bytes: as many as make a multiprocessor with so much shared
-/// memory hold the most, of at most `most`. `None` if these are too few.
-fn lanes_of_block(bytes: u32, memory: u32, most: u32) -> Option<u32> {
-    let resident = |lanes: u32| (memory / (bytes * lanes + BESIDE) * lanes).min(MOST_LANES);
+/// memory hold the most, of at most `most`. `None` if these are too few. A block has `counters` bytes beside its frames.
+fn lanes_of_block(bytes: u32, counters: u32, memory: u32, most: u32) -> Option<u32> {
+    let resident = |lanes: u32| (memory / (bytes * lanes + counters + BESIDE) * lanes).min(MOST_LANES);
     let sizes = (LANES..=most).step_by(LANES as usize);
-    let fitting = sizes.filter(|lanes| bytes * lanes <= MOST_DECLARED);
+    // Then a launch needs no leave for more shared memory.
+    let fitting = sizes.filter(|lanes| bytes * lanes + counters <= MOST_DECLARED);
     let best = fitting.max_by_key(|lanes| (resident(*lanes), *lanes))?;
     (resident(best) >= LEAST_LANES).then_some(best)
 }
@@ -91,14 +93,15 @@ impl Compiler<'_> {
     /// Lanes of a hardware block at most, if their frames are in shared memory.
     pub fn lanes_with_shared_frames(&self) -> Option<u32> {
         let (bytes, options) = (self.facts.frame.bytes, &self.unit.options);
-        // Counters are in shared memory too, and may be many.
-        let may_be = bytes > 0 && matches!(self.role, Role::Kernel) && !options.counts;
+        let may_be = bytes > 0 && matches!(self.role, Role::Kernel);
+        let counters = self.analysis.counters.as_ref();
+        let counters = counters.map_or(0, |counters| shared_bytes(counters.count()));
         let most = match self.steps.is_empty() {
             true => SMALL_BLOCK,
             // With more, functions would have fewer registers.
             false => 2 * SMALL_BLOCK,
         };
-        may_be.then(|| lanes_of_block(bytes, options.frame_memory, most))?
+        may_be.then(|| lanes_of_block(bytes, counters, options.frame_memory, most))?
     }
 
     /// The state space of the frame.
@@ -215,14 +218,17 @@ mod tests {
 
     #[test]
     fn blocks_are_as_large_as_fills_a_multiprocessor() {
-        assert_eq!(lanes_of_block(16, MEMORY, 512), Some(512));
-        assert_eq!(lanes_of_block(16, MEMORY, 128), Some(128));
-        assert_eq!(lanes_of_block(96, MEMORY, 512), Some(448));
-        assert_eq!(lanes_of_block(304, MEMORY, 512), Some(96));
-        assert_eq!(lanes_of_block(1024, MEMORY, 512), Some(32));
-        assert_eq!(lanes_of_block(1472, MEMORY, 512), Some(32));
-        assert_eq!(lanes_of_block(1488, MEMORY, 512), None);
-        assert_eq!(lanes_of_block(16, 0, 512), None);
+        assert_eq!(lanes_of_block(16, 0, MEMORY, 512), Some(512));
+        assert_eq!(lanes_of_block(16, 0, MEMORY, 128), Some(128));
+        assert_eq!(lanes_of_block(96, 0, MEMORY, 512), Some(448));
+        assert_eq!(lanes_of_block(304, 0, MEMORY, 512), Some(96));
+        assert_eq!(lanes_of_block(1024, 0, MEMORY, 512), Some(32));
+        assert_eq!(lanes_of_block(1472, 0, MEMORY, 512), Some(32));
+        assert_eq!(lanes_of_block(1488, 0, MEMORY, 512), None);
+        assert_eq!(lanes_of_block(16, 0, 0, 512), None);
+        // With 400 counters, and with as many as there can be.
+        assert_eq!(lanes_of_block(96, 1600, MEMORY, 512), Some(448));
+        assert_eq!(lanes_of_block(96, 16 << 10, MEMORY, 512), Some(288));
     }
 
     #[test]

@@ -123,11 +123,14 @@ pub struct Target {
     pub format: CodeFormat,
 }
 
+/// Lanes of a multiprocessor that are resident at once even if each needs as many registers as there can be. Every
+/// multiprocessor has 65,536 registers, and a lane takes at most 256 of them.
+pub(crate) const LANES_AT_LEAST: u32 = 256;
+
 impl Target {
-    /// Lanes that are resident at once even if each needs as many registers as there can be. Every
-    /// multiprocessor has 65,536 registers, and a lane takes at most 256 of them.
+    /// Lanes that are resident at once whatever they need. So many threads may wait for each other.
     pub fn lanes_at_least(&self) -> u32 {
-        self.multiprocessors * 256
+        self.multiprocessors * LANES_AT_LEAST
     }
 
     /// Bytes of shared memory of a multiprocessor for frames of kernels: all of it, on devices that have about as much as those

@@ -117,6 +117,9 @@ pub struct Options {
     pub local_frames: LocalFrames,
     /// Bytes of shared memory of a multiprocessor that kernels may keep their own frames in, in place of local memory.
     pub frame_memory: u32,
+    /// Lanes that a multiprocessor must have room for with such frames, if threads may wait for each other: as many as are taken
+    /// to be resident at once.
+    pub frame_lanes: u32,
     /// Whether kernels may have hardware blocks of so many lanes that its functions have to do with
     /// [fewer registers](few_registers) than they would take.
     pub large_blocks: bool,

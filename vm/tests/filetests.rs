@@ -14,6 +14,7 @@
 //! - `--cold 1,2.3`: function 1 and the fourth block of function 2 are not compiled;
 //! - `--regions 20`: functions of more than 20 words are compiled in regions;
 //! - `--frame-memory 233472`: kernels have their own frames in shared memory, of which a multiprocessor has so much;
+//! - `--frame-lanes 256`: if these are for so many lanes of a multiprocessor at least;
 //! - `--fuel 1000`: entries and passes pay in fuel;
 //! - `--only f0,f1`: only the definitions of these functions; `start_1` is the kernel of function 1.
 
@@ -36,7 +37,7 @@ const COMMANDS: &[Command] = &[Command {
         "samples",
         "single-lane",
     ],
-    options: &["cold", "frame-memory", "fuel", "only", "regions"],
+    options: &["cold", "frame-lanes", "frame-memory", "fuel", "only", "regions"],
     run: compiled,
 }];
 
@@ -73,6 +74,7 @@ fn compiled(test: &FileTest) -> Result<String, String> {
                 false => ptx::LocalFrames::Never,
             },
             frame_memory: test.number("frame-memory")?.unwrap_or(0),
+            frame_lanes: test.number("frame-lanes")?.unwrap_or(0),
             deep_calls: test.flag("deep-calls"),
             reconverge: test.flag("reconverge"),
             single_lane: test.flag("single-lane"),

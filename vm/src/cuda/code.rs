@@ -10,13 +10,13 @@ use super::barriers::{self, Kept};
 use super::cache::{Cache, Key, digest};
 use super::link::{Input, LinkOptions, Linked, Progress, link};
 use super::machine_code;
-use crate::device::{CODE_LINE, CodeFormat, DeviceError, DeviceResult, Target};
+use crate::device::{CODE_LINE, CodeFormat, DeviceError, DeviceResult, LANES_AT_LEAST, Target};
 use crate::ptx::{
     Compiled, ImageLayout, LocalFrames, MIXED, Options, RUNTIME, Reachable, Reconverge, Tuning, Unit, compile, join,
 };
 use crate::ptx::{may_grow, may_have_statuses, may_reach, most_stack, most_values, reachable};
 use crate::store::has_meetings;
-use crate::{grows_by_heap, may_meet};
+use crate::{grows_by_heap, may_meet, threads_may_wait};
 
 /// Hash of the compiler's own sources; see `build.rs`.
 pub(super) const COMPILER: &str = env!("GPU_RUN_COMPILER");
@@ -139,6 +139,7 @@ pub fn options(program: &Program, threads: u32, call_depth: u32, tuning: Tuning,
             frames => frames,
         },
         frame_memory: around.frame_memory,
+        frame_lanes: if threads_may_wait(program) { LANES_AT_LEAST } else { 0 },
         large_blocks: true,
         growth_by_others: threads > 1 && may_grow(program) && !fixed_memory && !around.processes,
         fixed_memory,

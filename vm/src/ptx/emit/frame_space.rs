@@ -21,20 +21,22 @@ const LANES: u32 = 32;
 const MOST_DECLARED: u32 = (48 << 10) - BESIDE;
 /// Bytes that a hardware block has beside its frames at most: 1 KiB is the system's.
 const BESIDE: u32 = 2 << 10;
-/// Lanes of a multiprocessor at least: a warp for each of its schedulers.
+/// Lanes of a multiprocessor at least: a warp for each of its schedulers. [`Options::frame_lanes`] may want more.
+///
+/// [`Options::frame_lanes`]: crate::ptx::Options::frame_lanes
 const LEAST_LANES: u32 = 128;
 /// Lanes that a multiprocessor has at most.
 const MOST_LANES: u32 = 2048;
 
 /// Lanes of a hardware block of which each has a frame of so many bytes: as many as make a multiprocessor with so much shared
-/// memory hold the most, of at most `most`. `None` if these are too few. A block has `counters` bytes beside its frames.
-fn lanes_of_block(bytes: u32, counters: u32, memory: u32, most: u32) -> Option<u32> {
+/// memory hold the most, of at most `most`; and how many that are. A block has `counters` bytes beside its frames.
+fn lanes_of_block(bytes: u32, counters: u32, memory: u32, most: u32) -> Option<(u32, u32)> {
     let resident = |lanes: u32| (memory / (bytes * lanes + counters + BESIDE) * lanes).min(MOST_LANES);
     let sizes = (LANES..=most).step_by(LANES as usize);
     // Then a launch needs no leave for more shared memory.
     let fitting = sizes.filter(|lanes| bytes * lanes + counters <= MOST_DECLARED);
     let best = fitting.max_by_key(|lanes| (resident(*lanes), *lanes))?;
-    (resident(best) >= LEAST_LANES).then_some(best)
+    Some((best, resident(best)))
 }
 
 /// How far after a frame's first byte the one at an offset is, in shared memory.
@@ -101,7 +103,8 @@ impl Compiler<'_> {
             // With more, functions would have fewer registers.
             false => 2 * SMALL_BLOCK,
         };
-        may_be.then(|| lanes_of_block(bytes, counters, options.frame_memory, most))?
+        let (lanes, resident) = may_be.then(|| lanes_of_block(bytes, counters, options.frame_memory, most))??;
+        (resident >= LEAST_LANES.max(options.frame_lanes)).then_some(lanes)
     }
 
     /// The state space of the frame.
@@ -218,17 +221,27 @@ mod tests {
 
     #[test]
     fn blocks_are_as_large_as_fills_a_multiprocessor() {
-        assert_eq!(lanes_of_block(16, 0, MEMORY, 512), Some(512));
-        assert_eq!(lanes_of_block(16, 0, MEMORY, 128), Some(128));
-        assert_eq!(lanes_of_block(96, 0, MEMORY, 512), Some(448));
-        assert_eq!(lanes_of_block(304, 0, MEMORY, 512), Some(96));
-        assert_eq!(lanes_of_block(1024, 0, MEMORY, 512), Some(32));
-        assert_eq!(lanes_of_block(1472, 0, MEMORY, 512), Some(32));
-        assert_eq!(lanes_of_block(1488, 0, MEMORY, 512), None);
-        assert_eq!(lanes_of_block(16, 0, 0, 512), None);
-        // With 400 counters, and with as many as there can be.
-        assert_eq!(lanes_of_block(96, 1600, MEMORY, 512), Some(448));
-        assert_eq!(lanes_of_block(96, 16 << 10, MEMORY, 512), Some(288));
+        // Lanes of a block, and of a multiprocessor.
+        for (bytes, counters, most, wanted) in [
+            (16, 0, 512, Some((512, 2048))),
+            (16, 0, 128, Some((128, 2048))),
+            (96, 0, 512, Some((448, 2048))),
+            (304, 0, 512, Some((96, 672))),
+            (1024, 0, 512, Some((32, 192))),
+            (1472, 0, 512, Some((32, 128))),
+            (1488, 0, 512, None),
+            (96, shared_bytes(400), 512, Some((416, 2048))),
+            // As many as there can be.
+            (96, shared_bytes(4096), 512, Some((256, 1280))),
+            (1024, shared_bytes(4096), 512, None),
+        ] {
+            assert_eq!(
+                lanes_of_block(bytes, counters, MEMORY, most),
+                wanted,
+                "{bytes} {counters}"
+            );
+        }
+        assert_eq!(lanes_of_block(16, 0, 0, 512), Some((512, 0)));
     }
 
     #[test]

@@ -234,21 +234,24 @@ fn carries_go_on() {
         .iter()
         .flat_map(|a| words.iter().flat_map(|b| words.map(|c| (*a, *b, c))))
     {
-        let (wide_a, wide_b) = (
-            (u128::from(c) << 64) | u128::from(a),
-            (u128::from(a) << 64) | u128::from(b),
+        // Numbers of three words, c b a and a c b.
+        let (next_a, next_b) = (
+            (u128::from(b) << 64) | u128::from(a),
+            (u128::from(c) << 64) | u128::from(b),
         );
-        for (first, next, wanted) in [
-            ("add.cc.s64", "addc.s64", wide_a.wrapping_add(wide_b)),
-            ("sub.cc.u64", "subc.cc.u64", wide_a.wrapping_sub(wide_b)),
+        let (sum, carry) = next_a.overflowing_add(next_b);
+        let (difference, borrow) = next_a.overflowing_sub(next_b);
+        let sums = [(sum >> 64) as u64, c.wrapping_add(a).wrapping_add(carry.into())];
+        let differences = [(difference >> 64) as u64, c.wrapping_sub(a).wrapping_sub(borrow.into())];
+        for (first, middle, last, [second, third]) in [
+            ("add.cc.s64", "addc.cc.s64", "addc.s64", sums),
+            ("sub.cc.u64", "subc.cc.u64", "subc.u64", differences),
         ] {
-            let body = format!("{first} %x1, %a0, %a1;\n{next} %x0, %a2, %a0;");
-            let upper = (wanted >> 64) as u64;
-            assert_eq!(
-                run(&body, &[a, b, c]).expect("it runs"),
-                upper,
-                "{first} {a:x} {b:x} {c:x}"
-            );
+            let body = format!("{first} %x1, %a0, %a1;\n{middle} %x2, %a1, %a2;\n{last} %x3, %a2, %a0;");
+            for (word, wanted) in [("%x2", second), ("%x3", third)] {
+                let found = run(&format!("{body}\nmov.b64 %x0, {word};"), &[a, b, c]);
+                assert_eq!(found.expect("it runs"), wanted, "{first} {word} {a:x} {b:x} {c:x}");
+            }
         }
     }
 }

@@ -707,6 +707,9 @@ table! {
     0x1b2 BrI32AddLtU "br_i32.add_lt_u" [DI32, I32, S16, I32, R16] Control InLoop "a = b + c; if a < d, unsigned: pc += e";
     0x1b3 BrI32AddNeImm "br_i32.add_ne_imm" [DI32, I32, S16, S16, R16] Control InLoop "a = b + c; if a != d: pc += e";
 
+    // For integers of 128 bits
+    0x1b4 I64MulHiU "i64.mul_hi_u" [DI64, I64, I64] Pure InLoop "a = upper 64 bits of b * c, unsigned";
+
     // SIMD page: 128-bit values
     0x200 Copy128 "copy128" [DV128, V128] Pure Simd "a = b";
     0x201 Select128 "select128" [DV128, V128, V128, I32] Pure Simd "a = d != 0 ? b : c";
@@ -950,6 +953,9 @@ table! {
     0x2db F64x2ConvertLowI32x4U "f64x2.convert_low_i32x4_u" [DV128, V128] Pure Simd "a = the lower two lanes of b converted, unsigned";
     0x2dc F32x4DemoteF64x2Zero "f32x4.demote_f64x2_zero" [DV128, V128] Pure Simd "a = b rounded to f32, then two lanes of 0";
     0x2dd F64x2PromoteLowF32x4 "f64x2.promote_low_f32x4" [DV128, V128] Pure Simd "a = the lower two lanes of b as f64";
+
+    // No vectors, but large: here it costs the interpreter's own switch nothing
+    0x2e0 I64DivWideU "i64.div_wide_u" [DI64, I64, I64, I64] Pure Simd "a = (b * 2^64 + c) / d, unsigned, or 2^64 - 1 unless b < d";
     // Page of atomics: sequentially consistent, and an address that is not aligned traps. The kernel takes
     // kind and width of an access out of its number: eight numbers a kind, widths in this order.
     0x340 MemoryAtomicNotify "memory.atomic.notify" [DI32, ADDR, I32, FAR, MEMORY] Access Atomics "wake at most c threads that wait at b + d in memory e; a = how many";
@@ -1089,7 +1095,7 @@ impl Op {
     /// Whether modules may import the opcode. These are those of class [`Class::Gpu`], and those of
     /// WebAssembly's own instructions that a compiler may have no way to ask for. The latter are
     /// atomics, in builds without the feature, on memory 0 without an offset. Then there are the
-    /// float functions that Rust's `core` lacks.
+    /// float functions that Rust's `core` lacks, and steps of calculation with 128 bits.
     pub fn is_importable(self) -> bool {
         let number = self as u16;
         let atomic = (Op::I32AtomicLoad as u16..=Op::I64AtomicRmw32CmpxchgU as u16).contains(&number);
@@ -1106,7 +1112,8 @@ impl Op {
                 | Op::F64Trunc
                 | Op::F64Nearest
         );
-        self.info().class == Class::Gpu || atomic || float
+        let wide = matches!(self, Op::I64MulHiU | Op::I64DivWideU);
+        self.info().class == Class::Gpu || atomic || float || wide
     }
 
     /// Whether an importable opcode works on memory 0, by addresses of 32 bits. One that does is sound only

@@ -7,15 +7,15 @@
 //! (`proof`). What a module does not have is left as it is: a function that was inlined away, or a
 //! module that rustc did not make.
 //!
-//! In a program for WASI std's platform layer works, so only the allocators, Rust's and C's, and memory functions
-//! are replaced. In addition the host is told if a file is asked for that no folder holds.
+//! In a program for WASI std's platform layer works, so only the allocators, Rust's and C's, memory functions and
+//! arithmetic of 128 bits are replaced. In addition the host is told if a file is asked for that no folder holds.
 //!
 //! In: a module. Out: the module with new bodies, and a report. In the order in which to read the modules:
 //!
 //! - `names`, `proof`, `eval`: names in one spelling, what proves that a function is what its name says, and runs of
 //!   it;
 //! - `print`, `panic`, `oom`, `alloc`, `simple`: patterns of std, each detected and planned before anything is changed;
-//! - `malloc`, `memory`: C's allocator, and C's functions on memory;
+//! - `malloc`, `memory`, `wide`: C's allocator, C's functions on memory, and compilers' arithmetic of 128 bits;
 //! - `env`, `code`: what the new bodies share, and a builder for them; the planned jobs are done with these;
 //! - `folders`: tells the host of files that no folder holds;
 //! - `unsupported_std`, `folded`: at the end, what a program asks of std that its target lacks, as warnings and errors.
@@ -35,6 +35,7 @@ mod print;
 mod proof;
 mod simple;
 mod unsupported_std;
+mod wide;
 
 use std::collections::BTreeSet;
 
@@ -66,7 +67,9 @@ pub const GPU_OPS: &[(&str, &[ValType], &[ValType])] = &[
     ("wall_time", &[], &[I64]),     // nanoseconds since the Unix epoch
     ("sleep", &[I64], &[]),         // nanoseconds
     ("memcmp", &[I32, I32, I32], &[I32]),
-    ("panic_exit", &[], &[]), // ends the process with code 101
+    ("i64.mul_hi_u", &[I64, I64], &[I64]),
+    ("i64.div_wide_u", &[I64, I64, I64], &[I64]), // upper and lower half, divisor
+    ("panic_exit", &[], &[]),                     // ends the process with code 101
     ("exit", &[I32], &[]),
     ("gid", &[], &[I32]),
     ("thread_count", &[], &[I32]),
@@ -237,11 +240,12 @@ const PATTERNS: &[&str] = &[
     "exit",
     "hash_keys",
     memory::PATTERN,
+    wide::PATTERN,
 ];
 
 /// Those that are replaced in a program for WASI too: for speed. All else std does there by itself, as its
 /// users know it.
-const WASI_PATTERNS: &[&str] = &["allocator", malloc::PATTERN, memory::PATTERN];
+const WASI_PATTERNS: &[&str] = &["allocator", malloc::PATTERN, memory::PATTERN, wide::PATTERN];
 
 /// Whether std reaches everything by WASI in a module. That it imports WASI is not enough: on
 /// `wasm32-unknown-unknown` `gpu_std` does so, beside a std that does nothing. Kernels do not: several threads
@@ -308,6 +312,7 @@ pub fn rewrite(module: &mut Module<'_>, options: &RewriteOptions) -> Result<Rewr
     }
     malloc::detect(module, &names, options, &mut plan);
     memory::detect(module, &names, &mut plan);
+    wide::detect(module, &names, &mut plan);
     if wasi {
         plan.jobs.retain(|job| WASI_PATTERNS.contains(&job.pattern));
     }

@@ -9,7 +9,8 @@
 // vain. Nothing is ordered by a step, and no result depends on it.
 //
 // Where threads go different ways to wait may cost more than it brings. So a warp measures passes of a loop with waiting and
-// without it, and then does what took less time for all warps of the block. After many passes it measures again.
+// without it, and then does what took less time for all warps of the block. After many passes it measures again. Warps that
+// begin to wait again are far from each other. So the first time they wait at most as long as two passes took.
 //
 // How far a warp has come is a number: its phase in the upper 8 bits, the pass of a loop in 16, the step in it in 8. Lanes
 // that have parted write what is their warp's in turns, and read what another warp is writing: then a warp waits where it need
@@ -27,7 +28,8 @@ struct WarpSteps {
   u32 vain;  // grows when it waits in vain
   u32 waits;  // whether it waits in this pass
   u32 began;  // when it began this pass
-  u32 measured[2];  // cycles of the measured passes without waiting and with it
+  u32 first;  // cycles of the first one of the measured passes
+  u32 measured[2];  // cycles of the measured passes without waiting and with it, or 0 before both are done
 };
 
 constexpr u32 MOST_WARPS = BLOCK_LANES / 32;
@@ -38,6 +40,8 @@ constexpr u32 ENDED = ~0u;
 constexpr u32 WAITED_IN_VAIN = 1, WAITED_WELL = 2, MOST_VAIN = 24;
 // Of the cycles of its last step as many count as these. In a pass a warp waits eight times as long at most.
 constexpr u32 LONGEST = 1 << 21, PATIENCE = 3;
+// A warp that begins to wait again does so for no more cycles: some 0.15 s.
+constexpr u32 FAR = 1 << 28;
 // Passes after which all begins anew. The first ones are with waiting, those up to the sixth without. Of both the first one is
 // not measured.
 constexpr u32 PASSES = 256, FIRST_APART = 3, MEASURED = 6;
@@ -70,6 +74,7 @@ GPU_RUN_INLINE void begin() {
   const u32 now = cycles();
   own.left = now;
   own.began = now;
+  own.first = 0;
   own.vain = 0;
   own.measured[false] = 0;
   own.measured[true] = 0;
@@ -101,6 +106,8 @@ GPU_RUN_INLINE bool is_faster_together() {
 #pragma clang loop unroll(disable)
   for (u32 i = 0; i < warps_in_block(); i++) {
     const Shared &warp = of_warps[i];
+    // One that is behind has no sum yet.
+    if (!warp.measured[false]) continue;
     // Of so many warps no sum is too large.
     together += warp.measured[true] / MOST_WARPS;
     apart += warp.measured[false] / MOST_WARPS;
@@ -113,10 +120,8 @@ GPU_RUN_INLINE void begin_pass(Shared &own, u32 pass) {
   const u32 now = cycles(), took = now - own.began;
   own.began = now;
   const u32 ended = (pass - 1) % PASSES, number = pass % PASSES;
-  if (ended < MEASURED && ended % FIRST_APART) {
-    volatile __attribute__((address_space(3))) u32 &sum = own.measured[ended < FIRST_APART];
-    sum = (ended % FIRST_APART == 1 ? 0 : sum) + took;
-  }
+  if (ended < MEASURED && ended % FIRST_APART == 1) own.first = took;
+  if (ended < MEASURED && ended % FIRST_APART == 2) own.measured[ended < FIRST_APART] = own.first + took;
   own.waits = number < FIRST_APART || (number >= MEASURED && is_faster_together());
 }
 
@@ -126,14 +131,21 @@ GPU_RUN_INLINE void come(u32 step) {
   const u32 position = next(own.position, step);
   own.position = position;
   show(warp_in_block(), position);
+  const u32 waited = own.waits;
   if (step == STEP_Pass) begin_pass(own, position >> 8 & 0xffff);
+  // The next loop's passes are others.
+  if (step == STEP_Phase) own.measured[false] = own.measured[true] = 0;
   const bool in_pass = step != STEP_Phase;
   if (in_pass && !own.waits) {
     own.left = cycles();
     return;
   }
   const u32 came = cycles(), took = came - own.left, vain = own.vain;
-  const u32 longest = (took < LONGEST ? took : LONGEST) << (in_pass ? PATIENCE : 0) >> vain;
+  u32 longest = (took < LONGEST ? took : LONGEST) << (in_pass ? PATIENCE : 0) >> vain;
+  if (in_pass && !waited && vain < MOST_VAIN / 2) {
+    const u32 two_passes = own.measured[false] < FAR ? own.measured[false] : FAR;
+    longest = two_passes > longest ? two_passes : longest;
+  }
   bool in_vain = false;
   while (some_are_behind(position) && !in_vain) in_vain = cycles() - came > longest;
   const u32 less = vain < WAITED_WELL ? 0 : vain - WAITED_WELL;

@@ -24,6 +24,7 @@ pub fn of_engine() -> Vec<EngineTest> {
     vec![
         ("found/11_1_memory", memory),
         ("found/11_1_nothing", nothing),
+        ("programs/wide_integers", wide_integers),
         ("found/11_8_relaxed_simd", relaxed_simd),
         ("found/12_spectest", spectest),
     ]
@@ -69,6 +70,27 @@ fn memory(device: &str) -> Tested {
         &u32::from_le_bytes(*b"src-").to_string(),
     )?;
     calls(device, "memcpy.wat", "result", &[], "3")
+}
+
+/// Arithmetic of 128 bits is replaced, and its results are those of the bodies that were there.
+fn wide_integers(device: &str) -> Tested {
+    let found = inspected("wide.wat")?;
+    if !found.contains("found: __divti3, __modti3, __multi3, __udivti3, __umodti3") {
+        return Err(format!("all five must be replaced: {found}").into());
+    }
+    calls(device, "wide.wat", "differences", &["600"], "0")?;
+    // A divisor of 0 traps.
+    let module = fixture("names/wide.wat").display().to_string();
+    for function in ["__udivti3", "__umodti3", "__divti3", "__modti3"] {
+        let output = run_on(device, ["--invoke", function, &module, "0", "7", "0", "0", "0"]);
+        let told = text(&output.stderr);
+        expect(
+            output.status.code() == Some(134) && told.contains("divide by zero"),
+            &format!("`{function}` must trap"),
+            &output,
+        )?;
+    }
+    Ok(())
 }
 
 /// C's functions are replaced, and do nothing where there is nothing to do.

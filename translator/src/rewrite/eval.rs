@@ -1,16 +1,19 @@
 //! Runs functions of a module on chosen inputs, to see what they do.
 //!
-//! Enough of WebAssembly for C's functions on memory. It has integers, locals, structured control, loads and stores of
-//! memory 0, bulk copies and fills, and calls of functions of the same kind. Whatever else a body has makes it one that
-//! cannot be evaluated. A function may read and write only what the caller lends it, and has a budget of steps.
+//! Enough of WebAssembly for C's functions on memory, and for arithmetic of compilers' libraries. It has integers, locals,
+//! structured control, loads and stores of memory 0, bulk copies and fills, calls of functions of the same kind, and the
+//! stack pointer if that is allowed. Whatever else a body has makes it one that cannot be evaluated. A function may read and
+//! write only what the caller lends it, and has a budget of steps.
 
 use rustc_hash::FxHashMap;
 use wasmparser::{BlockType, MemArg, MemArgTarget, Operator, ValType};
 
 use crate::module::Module;
 
-/// Calls within calls: C's functions forward once or twice.
-const MOST_CALLS: usize = 4;
+/// Calls within calls, and functions: C's forward once or twice, division calls a multiplication and shifts.
+const MOST_CALLS: usize = 8;
+/// Largest constant of a body that is neither a step nor a mask; see [`Evaluator::threshold`].
+const LARGEST_CONSTANT: i32 = 256;
 /// Instructions of one function: the largest that is known has 700.
 const MOST_INSTRS: u32 = 4_000;
 
@@ -34,6 +37,10 @@ enum Op {
     },
     Unary(fn(Value) -> Value),
     Binary(fn(Value, Value) -> Value),
+    /// `None` is a trap.
+    Divide(fn(Value, Value) -> Option<Value>),
+    GetStackPointer,
+    SetStackPointer,
     Block {
         end: usize,
         results: usize,
@@ -74,7 +81,7 @@ struct Function {
 pub(super) enum Stop {
     /// It read or wrote what it was not lent.
     Outside { address: u64, writes: bool },
-    /// It trapped: a bulk operation out of bounds, or `unreachable`.
+    /// It trapped: a bulk operation out of bounds, a division, or `unreachable`.
     Trap,
     /// Its budget was used up, or its calls were too deep.
     Endless,
@@ -97,6 +104,8 @@ pub(super) struct Scratch {
     pub(super) writable: (u64, u64),
     /// The memory's size in bytes.
     pub(super) size: u64,
+    /// The stack pointer's value.
+    pub(super) stack_pointer: Value,
 }
 
 impl Scratch {
@@ -158,13 +167,14 @@ impl Scratch {
 pub(super) struct Evaluator {
     functions: Vec<Function>,
     /// The constants of their bodies.
-    pub(super) constants: Vec<i64>,
+    constants: Vec<i64>,
     stack: Vec<Value>,
 }
 
 impl Evaluator {
-    /// Reads the defined function at position `func`; an error says what cannot be evaluated.
-    pub(super) fn new(module: &Module<'_>, func: usize) -> Result<Evaluator, String> {
+    /// Reads the defined function at position `func`; an error says what cannot be evaluated. It may use the global
+    /// `stack_pointer`, and no other one.
+    pub(super) fn new(module: &Module<'_>, func: usize, stack_pointer: Option<u32>) -> Result<Evaluator, String> {
         let mut evaluator = Evaluator {
             functions: Vec::new(),
             constants: Vec::new(),
@@ -175,7 +185,7 @@ impl Evaluator {
         let mut queue = vec![func];
         let mut next = 0;
         while let Some(&func) = queue.get(next) {
-            let read = read(module, func, &mut evaluator.constants, |callee| {
+            let read = read(module, func, stack_pointer, &mut evaluator.constants, |callee| {
                 let new = queue.len();
                 let number = *numbers.entry(callee).or_insert(new);
                 if number == new {
@@ -193,7 +203,17 @@ impl Evaluator {
     }
 
     /// Calls the function, whose only result is returned. It may execute `steps` instructions.
-    pub(super) fn call(&mut self, arguments: &[Value], memory: &mut Scratch, mut steps: u64) -> Result<Value, Stop> {
+    pub(super) fn call(&mut self, arguments: &[Value], memory: &mut Scratch, steps: u64) -> Result<Value, Stop> {
+        self.run(arguments, memory, steps)?.ok_or(Stop::Trap)
+    }
+
+    /// The same of a function that may have no result.
+    pub(super) fn run(
+        &mut self,
+        arguments: &[Value],
+        memory: &mut Scratch,
+        mut steps: u64,
+    ) -> Result<Option<Value>, Stop> {
         let mut stack = std::mem::take(&mut self.stack);
         stack.clear();
         stack.extend(arguments);
@@ -201,7 +221,18 @@ impl Evaluator {
         let result = stack.pop();
         self.stack = stack;
         done?;
-        result.ok_or(Stop::Trap)
+        Ok(result)
+    }
+
+    /// A constant that may be a threshold beyond what was tried: one that is large, and no step, mask or pattern of equal
+    /// bytes.
+    pub(super) fn threshold(&self) -> Option<i64> {
+        let half = |half: i32| {
+            let [first, rest @ ..] = half.to_le_bytes();
+            (-LARGEST_CONSTANT..=LARGEST_CONSTANT).contains(&half) || rest.iter().all(|byte| *byte == first)
+        };
+        let is_harmless = |constant: &i64| half(*constant as i32) && half((constant >> 32) as i32);
+        self.constants.iter().copied().find(|constant| !is_harmless(constant))
     }
 }
 
@@ -263,6 +294,13 @@ fn run(
                 let left = pop(stack);
                 stack.push(f(left, right));
             }
+            Op::Divide(f) => {
+                let right = pop(stack);
+                let left = pop(stack);
+                stack.push(f(left, right).ok_or(Stop::Trap)?);
+            }
+            Op::GetStackPointer => stack.push(memory.stack_pointer),
+            Op::SetStackPointer => memory.stack_pointer = pop(stack),
             Op::Block { end, results } => labels.push(Label {
                 to: end + 1,
                 height: stack.len(),
@@ -338,6 +376,7 @@ const VALID: &str = "the module was validated";
 fn read(
     module: &Module<'_>,
     func: usize,
+    stack_pointer: Option<u32>,
     constants: &mut Vec<i64>,
     mut number: impl FnMut(usize) -> usize,
 ) -> Result<Function, String> {
@@ -375,6 +414,8 @@ fn read(
             },
             Operator::Else => Op::Else { end: 0 },
             Operator::End => Op::End,
+            Operator::GlobalGet { global_index } if Some(*global_index) == stack_pointer => Op::GetStackPointer,
+            Operator::GlobalSet { global_index } if Some(*global_index) == stack_pointer => Op::SetStackPointer,
             Operator::I32Const { value } => {
                 constants.push(i64::from(*value));
                 Op::Const(Value::from(*value as u32))
@@ -383,7 +424,7 @@ fn read(
                 constants.push(*value);
                 Op::Const(*value as Value)
             }
-            op => match simple(op).or_else(|| numeric(op)) {
+            op => match simple(op).or_else(|| numeric(op)).or_else(|| division(op)) {
                 Some(op) => op,
                 None => return Err(format!("has the instruction {}", name_of(op))),
             },
@@ -522,4 +563,14 @@ fn numeric(op: &Operator<'_>) -> Option<Op> {
         I32Rotr |l, r| (l as u32).rotate_right(r as u32 % 32); I64Rotr |l, r| l.rotate_right(r as u32 % 64);
         }
     })
+}
+
+fn division(op: &Operator<'_>) -> Option<Op> {
+    Some(Op::Divide(match op {
+        Operator::I32DivU => |l, r| l.checked_div(r),
+        Operator::I32RemU => |l, r| l.checked_rem(r),
+        Operator::I64DivU => |l, r| l.checked_div(r),
+        Operator::I64RemU => |l, r| l.checked_rem(r),
+        _ => return None,
+    }))
 }

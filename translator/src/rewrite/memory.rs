@@ -31,9 +31,7 @@ use crate::module::Module;
 pub(super) const PATTERN: &str = "memory";
 
 /// Functions of one name that are looked at: a linker leaves one that others can call, and private ones of files.
-const MOST_OF_A_NAME: usize = 4;
-/// Largest constant that a body may have: the lengths that are tried reach beyond it.
-const LARGEST_CONSTANT: i32 = 256;
+pub(super) const MOST_OF_A_NAME: usize = 4;
 /// Every length up to this one is tried.
 const EVERY_LENGTH: u32 = 40;
 /// And these.
@@ -116,12 +114,12 @@ pub(super) fn detect(module: &Module<'_>, names: &Names, plan: &mut Plan) {
 }
 
 fn judge(module: &Module<'_>, func: usize, kind: Kind) -> Verdict {
-    let mut evaluator = match Evaluator::new(module, func) {
+    let mut evaluator = match Evaluator::new(module, func, None) {
         Ok(evaluator) => evaluator,
         Err(why) => return Verdict::Other(format!("it {why}, so what it does is not certain")),
     };
-    let large = evaluator.constants.iter().find(|constant| !is_harmless(**constant));
-    if let Some(constant) = large {
+    // The lengths that are tried reach beyond all others.
+    if let Some(constant) = evaluator.threshold() {
         return Verdict::Other(format!(
             "it has the constant {constant}, beyond which it may do something else"
         ));
@@ -147,15 +145,6 @@ fn judge(module: &Module<'_>, func: usize, kind: Kind) -> Verdict {
         Ok(()) => Verdict::Proven,
         Err(why) => Verdict::Other(why),
     }
-}
-
-/// Whether a constant is a step, a mask or a byte's pattern, and no threshold beyond the lengths that are tried.
-fn is_harmless(constant: i64) -> bool {
-    let half = |half: i32| {
-        let [first, rest @ ..] = half.to_le_bytes();
-        (-LARGEST_CONSTANT..=LARGEST_CONSTANT).contains(&half) || rest.iter().all(|byte| *byte == first)
-    };
-    half(constant as i32) && half((constant >> 32) as i32)
 }
 
 /// More than any sensible body needs for a length.
@@ -238,6 +227,7 @@ fn copies_one(evaluator: &mut Evaluator, to: u64, from: u64, length: u32) -> Res
         readable: vec![(to, to + n), (from, from + n)],
         writable: (to, to + n),
         size: 1 << 32,
+        ..Scratch::default()
     };
     let range = |memory: &Scratch, start: u64| {
         let (region, offset) = memory.place(start, n).expect("made so");
@@ -270,6 +260,7 @@ fn fills(evaluator: &mut Evaluator) -> Result<(), String> {
             readable: Vec::new(),
             writable: (to, to + n),
             size: 1 << 32,
+            ..Scratch::default()
         };
         let mut wanted = memory.regions[0].bytes.clone();
         wanted[16..][..length as usize].fill(byte as u8);
@@ -333,6 +324,7 @@ fn compares_one(
         readable: vec![(a, a + seen), (b, b + seen)],
         writable: (0, 0),
         size: 1 << 32,
+        ..Scratch::default()
     };
     let arguments = [a, b, n];
     let did = evaluator.call(&arguments, &mut memory, steps(length));

@@ -14,6 +14,7 @@
 //! | `allocator` | each entry point calls dlmalloc, `System` or C's allocator; dlmalloc's methods call nothing but functions of std's; nothing that stays uses what they kept |
 //! | `c_allocator` | a compiler that reserves C's names ([`is_reserving`]); the state of `dlmalloc` at one fixed place, and every function reads that or a block's size, or calls one that does, and neither another static nor an import |
 //! | `memory` | a compiler that reserves C's names, and what the body does when it is run (`memory`) |
+//! | `wide_integers` | a compiler that calls its library by these names, and what the body does when it is run (`wide`) |
 //!
 //! What fails its proof keeps its body, and `gpu-run inspect` says why.
 
@@ -28,8 +29,8 @@ pub(super) fn is_rust(module: &Module<'_>) -> bool {
     module.producers.iter().any(names_rust)
 }
 
-/// Whether a compiler made the module for which the names of C's functions on memory are C's, wherever they are
-/// defined. These are LLVM's compilers: LLVM calls and removes such functions as it sees fit.
+/// Whether a compiler made the module for which the names of C's functions on memory are C's, and those of arithmetic its
+/// library's, wherever they are defined. These are LLVM's compilers: LLVM calls and removes such functions as it sees fit.
 pub(super) fn is_reserving(module: &Module<'_>) -> bool {
     let of_llvm = |name: &str| ["clang", "zig"].iter().any(|part| name.contains(part));
     is_rust(module) || module.producers.iter().any(|(_, name, _)| of_llvm(name))

@@ -8,6 +8,7 @@
 mod memory;
 mod panics;
 mod system;
+mod wide;
 
 use wasmparser::{Operator, Validator, WasmFeatures};
 

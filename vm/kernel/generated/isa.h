@@ -375,6 +375,7 @@ enum Op : unsigned short {
   OP_br_i32_add_lt_s = 0x1b1,  // a = b + c; if a < d, signed: pc += e
   OP_br_i32_add_lt_u = 0x1b2,  // a = b + c; if a < d, unsigned: pc += e
   OP_br_i32_add_ne_imm = 0x1b3,  // a = b + c; if a != d: pc += e
+  OP_i64_mul_hi_u = 0x1b4,  // a = upper 64 bits of b * c, unsigned
   OP_copy128 = 0x200,  // a = b
   OP_select128 = 0x201,  // a = d != 0 ? b : c
   OP_v128_const = 0x202,  // a = b as lower and c as upper half
@@ -597,6 +598,7 @@ enum Op : unsigned short {
   OP_f64x2_convert_low_i32x4_u = 0x2db,  // a = the lower two lanes of b converted, unsigned
   OP_f32x4_demote_f64x2_zero = 0x2dc,  // a = b rounded to f32, then two lanes of 0
   OP_f64x2_promote_low_f32x4 = 0x2dd,  // a = the lower two lanes of b as f64
+  OP_i64_div_wide_u = 0x2e0,  // a = (b * 2^64 + c) / d, unsigned, or 2^64 - 1 unless b < d
   OP_memory_atomic_notify = 0x340,  // wake at most c threads that wait at b + d in memory e; a = how many
   OP_memory_atomic_wait32 = 0x341,  // if the u32 at b + d in memory e is c, wait at most f ns (negative: for ever); a = 0 woken, 1 other value, 2 timed out
   OP_memory_atomic_wait64 = 0x342,  // if the u64 at b + d in memory e is c, wait at most f ns (negative: for ever); a = 0 woken, 1 other value, 2 timed out
@@ -687,8 +689,8 @@ constexpr inline bool is_run_by(Handler handler, unsigned short op) {
     case HANDLER_Debug: return (op >= 0x067 && op <= 0x077) || (op >= 0x07a && op <= 0x07e);
     case HANDLER_Allocation: return op == 0x060 || (op >= 0x062 && op <= 0x063) || op == 0x065;
     case HANDLER_Slow: return op == 0x01f || (op >= 0x021 && op <= 0x057) || (op >= 0x05a && op <= 0x05f) || op == 0x061 || op == 0x064 || op == 0x066 || (op >= 0x078 && op <= 0x079) || (op >= 0x083 && op <= 0x085) || op == 0x08b || (op >= 0x08d && op <= 0x08f);
-    case HANDLER_Simd: return (op >= 0x090 && op <= 0x2dd);
-    case HANDLER_Atomics: return op >= 0x2de;
+    case HANDLER_Simd: return (op >= 0x090 && op <= 0x2e0);
+    case HANDLER_Atomics: return op >= 0x2e1;
     case HANDLER_Work: return (op >= 0x07f && op <= 0x082) || (op >= 0x088 && op <= 0x08a) || op == 0x08c;
   }
   return false;

@@ -3,8 +3,8 @@
 // A lane has a list of its slabs with free blocks for each of the LANE_CLASSES smallest classes. It takes blocks from
 // the first one. A slab that becomes full leaves the list when the lane wants a block and finds it full. It comes back
 // with the first block of it that is freed. So only the first slab of a list may be full, and only the first may be
-// without blocks. One further on leaves the list with its last block. One or two slabs without blocks are kept aside
-// for other classes.
+// without blocks. One further on leaves the list with its last block. Some slabs without blocks are kept aside, for
+// whichever class needs one next.
 //
 // What other lanes free: the freer sets the block's bit in `freed`. The lane that sets the first bit puts the slab into
 // its owner's inbox. The inbox is a stack to which all lanes push, and which the owner takes as a whole (Treiber's
@@ -32,13 +32,16 @@
 namespace gpu_run {
 namespace heap {
 
-// Slabs without blocks that a lane keeps aside, in the list after those of its classes.
-constexpr u32 ASIDE = 2;
+// Slabs without blocks that a lane keeps aside, in the list after those of its classes. A program that frees in each pass
+// what it has allocated there takes them back in the next one. With two, lanes got and gave up slabs all the time. A memory has
+// 64 KiB for each thread by default; where lanes have a quarter of it in slabs, they keep few.
+constexpr u32 ASIDE = 12, FEW_ASIDE = 2;
 constexpr u32 ASIDE_LIST = LANE_CLASSES;
 // The upper half of that list's word: how many there are. From this bit on, for each class, whether the lane has wanted
 // a block of it.
-GPU_RUN_INLINE u32 aside_in(u64 list) { return count_in(list) & 3; }
+GPU_RUN_INLINE u32 aside_in(u64 list) { return (u8)count_in(list); }
 constexpr u32 ASKED = 40;
+static_assert(ASIDE < 1u << (ASKED - 32) && ASKED + LANE_CLASSES <= 64, "both fit the word");
 
 GPU_RUN_INLINE Lane lane_at(const Heap &heap, u32 number) {
   return {load_word_guest(&heap.lane_lists), load_word_guest(&heap.lane_slabs), load_word_guest(&heap.lanes),
@@ -87,9 +90,11 @@ GPU_RUN_NOINLINE void give_lane_slab(Memory &memory, const Lane &lane, u32 index
 
 // The same, unless the slab is kept for another class.
 GPU_RUN_INLINE void put_aside(Memory &memory, const Lane &lane, u32 index) {
+  Heap &heap = memory.heap;
   u64 *list = lane.list(ASIDE_LIST), aside = load_word_guest(list);
-  bool keep = lane_class_in(load_word_guest(&lane.slabs[index].owner)) < LANE_TWO && aside_in(aside) < ASIDE &&
-              !load_relaxed_device(&memory.heap.lanes_waste);
+  u32 most = load_relaxed_device(&heap.lane_bytes) < (u64)heap.page_limit * (PAGE / 4) ? ASIDE : FEW_ASIDE;
+  bool keep = lane_class_in(load_word_guest(&lane.slabs[index].owner)) < LANE_TWO && aside_in(aside) < most &&
+              !load_relaxed_device(&heap.lanes_waste);
   if (!keep) return give_lane_slab(memory, lane, index);
   store_guest(&lane.slabs[index].next, first_in(aside));
   store_guest(list, join(index + 1, count_in(aside) + 1));

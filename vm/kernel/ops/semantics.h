@@ -87,6 +87,27 @@ PURE u32 i32_popcnt(u32 a) { return (u32)__builtin_popcount(a); }
 PURE u64 i64_clz(u64 a) { return a ? (u64)__builtin_clzll(a) : 64; }
 PURE u64 i64_ctz(u64 a) { return a ? (u64)__builtin_ctzll(a) : 64; }
 PURE u64 i64_popcnt(u64 a) { return (u64)__builtin_popcountll(a); }
+PURE u64 i64_mul_hi_u(u64 a, u64 b) { return (u64)((unsigned __int128)a * b >> 64); }
+
+// On a GPU by two estimates in floating point, and no loop. The first one is at most 7/8 * 2^-49 of itself too small, and never
+// too large: six operations are rounded to 53 bits, which is less than the 2^-50 that the factor takes away. So what is
+// left is less than 2^15 times the divisor. The second estimate is too small by 1 at most.
+PURE u64 i64_div_wide_u(u64 high, u64 low, u64 divisor) {
+  if (high >= divisor) return ~(u64)0;
+  unsigned __int128 rest = (unsigned __int128)high << 64 | low;
+#if GPU_RUN_GPU
+  const double inverse = 1.0 / (double)divisor * (1 - 0x1p-50);
+  auto estimate = [&] { return (u64)(__builtin_fma((double)(u64)(rest >> 64), 0x1p64, (double)(u64)rest) * inverse); };
+  u64 quotient = estimate();
+  rest -= (unsigned __int128)quotient * divisor;
+  const u32 more = (u32)estimate();
+  rest -= (unsigned __int128)more * divisor;
+  return quotient + more + (rest >= divisor);
+#else
+  return (u64)(rest / divisor);
+#endif
+}
+
 PURE u32 i32_shl1_add(u32 a, u32 b) { return (a << 1) + b; }
 PURE u32 i32_shl2_add(u32 a, u32 b) { return (a << 2) + b; }
 PURE u32 i32_shl3_add(u32 a, u32 b) { return (a << 3) + b; }

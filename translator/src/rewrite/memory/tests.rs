@@ -39,7 +39,7 @@ fn mutants(op: &Operator<'_>) -> Vec<Operator<'static>> {
 
 /// Whether a function does what C says, as far as can be tried.
 fn is_right(module: &Module<'_>, func: usize, kind: Kind) -> Result<(), String> {
-    let mut evaluator = Evaluator::new(module, func)?;
+    let mut evaluator = Evaluator::new(module, func, None)?;
     for length in 0..=LONGEST {
         for at in 0..64 {
             let (first, second) = (PLACES[0] + at / 8, PLACES[0] + 0x800 + at % 8);

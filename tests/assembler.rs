@@ -1,8 +1,10 @@
 //! CUDA's assembler takes the PTX of every fixture and of every module of the specification's testsuite.
 //! Named by PTXAS, or `ptxas` on the path; without it the tests are reported as ignored.
 
+use std::collections::HashSet;
 use std::io::Write;
 use std::process::{Command, Stdio};
+use std::sync::{LazyLock, Mutex};
 
 use gpu_run_bytecode::{ExternKind, Program};
 use gpu_run_translator::{Options, translate};
@@ -116,13 +118,18 @@ fn programs(file: &TestFile) -> Vec<Program> {
         .collect()
 }
 
+/// Programs that have been assembled, or are about to be. Scripts have the same modules again and again, with other
+/// assertions, and a version of the suite has most of the one before.
+static SEEN: LazyLock<Mutex<HashSet<Vec<u8>>>> = LazyLock::new(Mutex::default);
+
 fn suite(files: Vec<TestFile>) -> Result<(), Failed> {
     let mut programs: Vec<Program> = files.iter().flat_map(programs).collect();
-    // Most scripts have the same modules again and again, with other assertions.
-    let mut seen = std::collections::HashSet::new();
-    programs.retain(|program| seen.insert(gpu_run_bytecode::encode(program)));
     if programs.is_empty() {
         return Err("the suite has no modules".into());
+    }
+    {
+        let mut seen = SEEN.lock().expect("no suite panics while it holds this");
+        programs.retain(|program| seen.insert(gpu_run_bytecode::encode(program)));
     }
     for (i, some) in programs.chunks(TOGETHER).enumerate() {
         let compiled: Vec<_> = some

@@ -280,6 +280,19 @@ fn link_instructions(l: &mut Linker<Host>) {
             }).expect(ok);
         };
     }
+    // Of 128-bit integers: the upper half of a product, and a quotient of 64 bits.
+    l.func_wrap(M, "i64.mul_hi_u", |a: i64, b: i64| {
+        ((u128::from(a as u64) * u128::from(b as u64)) >> 64) as i64
+    })
+    .expect(ok);
+    l.func_wrap(M, "i64.div_wide_u", |high: i64, low: i64, divisor: i64| {
+        let (high, low, divisor) = (high as u64, low as u64, divisor as u64);
+        match high < divisor {
+            true => (((u128::from(high) << 64) | u128::from(low)) / u128::from(divisor)) as i64,
+            false => -1,
+        }
+    })
+    .expect(ok);
     l.func_wrap(M, "atomic_add", |mut c: Caller<'_, Host>, at: i32, value: i32| {
         let add = |old| i32::from_le_bytes(old).wrapping_add(value).to_le_bytes();
         exchange(&mut c, at, add, i32::from_le_bytes)

@@ -117,7 +117,10 @@ fn floats_are_exact() {
 }
 
 fn check_floats(ptx: &str) {
-    assert_eq!(instructions(ptx, "fma."), [] as [&str; 0]);
+    // But for the estimate of `i64.div_wide_u`, which asks for one: upper half times 2^64, plus lower half.
+    let contracted = instructions(ptx, "fma.").into_iter();
+    let contracted = contracted.filter(|line| !(line.starts_with("fma.rn.f64") && line.contains("0d43F0000000000000")));
+    assert_eq!(contracted.collect::<Vec<_>>(), [] as [&str; 0]);
     let arithmetic = ["add", "sub", "mul", "div", "sqrt"].map(|op| [format!("{op}.rn.f32"), format!("{op}.rn.f64")]);
     for name in arithmetic.iter().flatten() {
         assert!(!instructions(ptx, name).is_empty(), "no {name}");

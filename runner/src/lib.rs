@@ -81,5 +81,5 @@ pub use gpu_run_vm::{
     Backtrace, BatchCounts, ClassStats, Counted, CountedPlace, Counts, DebugCounts, DebugFormat, DebugMessage,
     DebugOptions, Device, Doing, FrameSize, GivenFiles, HeapChecks, HeapFault, HeapGroup, HeapProfile, HeapSnapshot,
     HeapStats, Input, Kind, Leak, Level, MemoryUse, RequestCounts, SampleGroup, Samples, Sink, Spawned, Stand, Stands,
-    Stream, ThreadSet,
+    Stream, TaskStats, ThreadSet,
 };

@@ -53,7 +53,7 @@ pub use store::{
     BatchCounts, BatchOptions, BatchProgram, BatchRefused, Call, ClassStats, DEFAULT_MEMORY, End, Extern, FrameSize,
     HeapChecks, HeapStats, InstanceId, Instantiated, Leak, Limits, MOST_SPAWNED, MakeServices, MemoryUse, MemoryVitals,
     Next, NextInput, Outcome, ProcessInput, ProcessOutcome, RunOptions, Running, Shares, Sink, SnapshotError, Spawned,
-    Store, StoreError, Stream, ThreadStates, Tier, Tiered, Value, Vitals, allocates, grows_by_heap, makes_requests,
-    may_meet, threads_may_wait,
+    Store, StoreError, Stream, TaskStats, ThreadStates, Tier, Tiered, Value, Vitals, allocates, grows_by_heap,
+    makes_requests, may_meet, threads_may_wait,
 };
 pub use wasi::{Errno, Folder, GivenFiles, Input, Wasi, WasiBuilder};

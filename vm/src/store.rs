@@ -12,6 +12,7 @@
 //! - `io`: input, output and frame of a run;
 //! - `requests`: what a run needs so that guests can call the host; `tmpfs`: device memory for files;
 //! - `debug`: debug messages of a run; `waits`: whether threads of a program may wait for each other;
+//! - `tasks`: what a program's scheduler of tasks has counted;
 //! - `heap`: what the heap needs beside linear memory; `damage`, `leaks`: what its checks find after a run.
 
 mod batch;
@@ -29,6 +30,7 @@ mod requests;
 mod run;
 mod samples;
 mod snapshot;
+mod tasks;
 mod tmpfs;
 mod visits;
 mod waits;
@@ -56,6 +58,7 @@ pub use run::{
     Tier, Tiered, Vitals,
 };
 pub use snapshot::SnapshotError;
+pub use tasks::TaskStats;
 pub(crate) use waits::{has_meetings, is_atomic};
 pub use waits::{may_meet, threads_may_wait};
 

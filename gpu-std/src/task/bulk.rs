@@ -119,7 +119,7 @@ pub(crate) fn run_bulk(numbers: usize, f: &(dyn Fn(usize) + Sync)) {
         .iter()
         .find(|slot| slot.job.replace(core::ptr::null_mut(), address).is_ok());
     if slot.is_some() {
-        pool.shared.add(1);
+        pool.count_shared();
     }
     job.share();
     if let Some(slot) = slot {

@@ -16,7 +16,7 @@ pub(super) struct Current {
 mod of_target {
     use super::*;
 
-    static POOL: Pool = Pool::new();
+    pub(in crate::task) static POOL: Pool = Pool::new();
 
     /// The pool of the kernel.
     pub(in crate::task) fn pool() -> &'static Pool {
@@ -66,10 +66,10 @@ mod of_target {
     }
 }
 
-#[cfg(target_arch = "wasm32")]
-pub(super) use of_target::pool;
 #[cfg(not(target_arch = "wasm32"))]
 pub(super) use of_target::with;
+#[cfg(target_arch = "wasm32")]
+pub(super) use of_target::{POOL, pool};
 
 impl Current {
     pub fn worker(&self) -> &'static Worker {

@@ -7,6 +7,7 @@ use super::deque::{Deque, Steal};
 use super::handle::Core;
 use super::job::{Job, Panic, catch, resume};
 use super::queue::{Deadlines, Queue};
+use super::stats::Counters;
 use super::timer::{fire_timers, poll_io};
 use crate::platform;
 use crate::word::{Word32, WordPtr};
@@ -23,9 +24,10 @@ pub(crate) struct Worker {
     /// Of the first worker of a group: whether one of the group looks for work elsewhere.
     searched: Word32,
     pub(super) own: Own,
+    pub(super) counters: Counters,
 }
 
-/// What only the worker itself writes. Its counters are read by [`super::stats`].
+/// What only the worker itself writes.
 #[cfg_attr(not(target_arch = "wasm32"), allow(dead_code))] // A host's workers live as long as their run.
 #[derive(Debug, Default)]
 pub(super) struct Own {
@@ -40,10 +42,6 @@ pub(super) struct Own {
     seed: AtomicU32,
     /// How often it has looked for work.
     ticks: AtomicU32,
-    pub executed: AtomicU32,
-    pub stolen: AtomicU32,
-    pub attempts: AtomicU32,
-    pub idle: AtomicU64,
 }
 
 impl Worker {
@@ -67,15 +65,20 @@ pub(super) fn count(counter: &AtomicU32) -> u32 {
     before
 }
 
+/// Adds to a counter that only the caller writes.
+fn add(counter: &AtomicU64, nanoseconds: u64) {
+    counter.store(counter.load(Relaxed).wrapping_add(nanoseconds), Relaxed);
+}
+
 /// Counters of tasks that were spawned and that have ended, by groups of workers.
 #[derive(Debug, Default)]
 #[repr(align(64))]
-struct Tally {
-    spawned: Word32,
+pub(super) struct Tally {
+    pub(super) spawned: Word32,
     ended: Word32,
 }
 
-const TALLIES: usize = 16;
+pub(super) const TALLIES: usize = 16;
 /// A worker that waits runs so many jobs inside of each other, because each needs room on its stack. It runs more if it
 /// has waited for so many looks: what it waits for may be there for it alone to run.
 const MOST_DEPTH: u32 = 4;
@@ -105,8 +108,8 @@ fn meets() -> bool {
 #[derive(Debug)]
 pub(crate) struct Pool {
     /// Written before `started`.
-    workers: AtomicPtr<Worker>,
-    count: AtomicU32,
+    pub(super) workers: AtomicPtr<Worker>,
+    pub(super) count: AtomicU32,
     /// Of how many threads one is a worker. Written before `started` too.
     spacing: Word32,
     /// Numbers of the last call of [`run`] that has begun, and of the last that has ended.
@@ -114,6 +117,8 @@ pub(crate) struct Pool {
     ended: Word32,
     /// Jobs in `queues`, `deadlines`, inboxes and `bulks`: what a worker looks at before it looks there.
     pub(super) shared: Word32,
+    /// The most that there were at once.
+    pub(super) most_shared: Word32,
     queues: [Queue; Priority::COUNT],
     deadlines: Deadlines,
     pub(super) bulks: Bulks,
@@ -121,7 +126,7 @@ pub(crate) struct Pool {
     /// Threads that put a job into it, be they its workers or not.
     #[cfg(not(target_arch = "wasm32"))]
     pub(super) visitors: Word32,
-    tallies: [Tally; TALLIES],
+    pub(super) tallies: [Tally; TALLIES],
 }
 
 impl Pool {
@@ -133,6 +138,7 @@ impl Pool {
             started: Word32::new(0),
             ended: Word32::new(0),
             shared: Word32::new(0),
+            most_shared: Word32::new(0),
             queues: [const { Queue::new() }; Priority::COUNT],
             deadlines: Deadlines::new(),
             bulks: Bulks::new(),
@@ -195,13 +201,26 @@ impl Pool {
 
     pub fn push_to_queue(&self, job: *mut Job, priority: Priority) {
         self.queues[priority as usize].push(job);
-        // Afterwards, so that who sees it finds the job or somebody who has taken it.
-        self.shared.add(1);
+        // Afterwards, so that a worker that sees it finds the job, or another one has taken it.
+        self.count_shared();
     }
 
     pub fn push_with_deadline(&self, job: *mut Job, deadline: u64) {
         self.deadlines.push(deadline, job);
-        self.shared.add(1);
+        self.count_shared();
+    }
+
+    /// There is one more job that is nobody's own.
+    pub(super) fn count_shared(&self) {
+        let now = self.shared.add(1).wrapping_add(1);
+        // Counters of workers that take jobs may be ahead of those that bring them, so `now` may be below 0.
+        let mut most = self.most_shared.glance();
+        while (now as i32) > most as i32 {
+            match self.most_shared.replace(most, now) {
+                Ok(()) => break,
+                Err(found) => most = found,
+            }
+        }
     }
 
     pub fn push_to_worker(&self, job: *mut Job, number: u32) {
@@ -215,7 +234,7 @@ impl Pool {
                 Err(found) => first = found,
             }
         }
-        self.shared.add(1);
+        self.count_shared();
     }
 
     fn take_inbox(&self, me: u32, worker: &Worker) -> Option<*mut Job> {
@@ -322,9 +341,9 @@ impl Pool {
             if victim == me as usize {
                 continue;
             }
-            count(&own.attempts);
+            count(&worker.counters.attempts);
             if let Steal::Job(job) = workers[victim].deque.steal() {
-                count(&own.stolen);
+                count(&worker.counters.stolen);
                 return Some(job);
             }
         }
@@ -370,7 +389,7 @@ impl Pool {
     }
 
     pub fn run_job(&self, worker: &Worker, job: *mut Job) {
-        count(&worker.own.executed);
+        count(&worker.counters.executed);
         platform::meet();
         // SAFETY: it was found in a queue, so it is ready, and whoever took it from there is the only one.
         worker.inside(|| unsafe { Job::run(job) });
@@ -437,6 +456,10 @@ impl Pool {
     pub fn queued(&self) -> u32 {
         self.shared.get()
     }
+
+    pub fn most_queued(&self) -> u32 {
+        self.most_shared.get()
+    }
 }
 
 enum Found {
@@ -479,8 +502,7 @@ impl Idle {
             self.searches = false;
         }
         if self.looks > 0 {
-            let idle = worker.own.idle.load(Relaxed) + (crate::time() - self.began);
-            worker.own.idle.store(idle, Relaxed);
+            add(&worker.counters.idle, crate::time() - self.began);
             self.looks = 0;
         }
     }
@@ -564,6 +586,7 @@ fn start<R: Send>(spacing: u32, root: impl FnOnce() -> R + Send) -> Option<R> {
         return None;
     }
     if id == 0 {
+        super::stats::keep_table();
         pool.spacing.set(spacing);
         MEETS.store(platform::meet().into(), Relaxed);
         pool.prepare(crate::thread_count().div_ceil(spacing));
@@ -618,9 +641,11 @@ fn start<R: Send>(_spacing: u32, root: impl FnOnce() -> R + Send) -> Option<R> {
 impl Pool {
     /// The first worker, in call `number`.
     fn lead<R>(&self, number: u32, root: impl FnOnce() -> R) -> Result<R, Panic> {
+        let began = crate::time();
         self.started.set(number);
         let result = catch(root);
         self.work(0, || self.is_quiet());
+        self.took_part(0, began);
         self.ended.set(number);
         result
     }
@@ -633,8 +658,17 @@ impl Pool {
             looks += 1;
             pause(looks);
         }
+        let began = crate::time();
         self.work(me, || has_come(&self.ended));
+        self.took_part(me, began);
         None
+    }
+
+    /// Counts the time that a worker was in a call of [`run`].
+    fn took_part(&self, me: u32, began: u64) {
+        if let Some(worker) = self.worker(me) {
+            add(&worker.counters.time, crate::time() - began);
+        }
     }
 }
 

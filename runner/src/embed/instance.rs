@@ -3,7 +3,7 @@
 use gpu_run_bytecode::code::Inst;
 use gpu_run_bytecode::wasi::INITIALIZE;
 use gpu_run_bytecode::{Export, ExternKind, FuncType, Function, HEADER_UNITS, KERNEL_PREFIX, Op, Program, verify};
-use gpu_run_vm::{Counts, Extern as Item, HeapProfile, HeapStats, InstanceId, Leak, MemoryUse};
+use gpu_run_vm::{Counts, Extern as Item, HeapProfile, HeapStats, InstanceId, Leak, MemoryUse, TaskStats};
 
 use super::compile::Choice;
 use super::error::{Error, Fault, Result};
@@ -176,6 +176,16 @@ impl Instance {
     pub fn heap_stats<T>(&self, store: &mut Store<T>) -> Result<HeapStats> {
         self.in_store(store)?;
         Ok(store.vm.heap_stats(self.id)?)
+    }
+
+    /// What the tasks of `gpu_std` have done, since the instance was made; `None` if it has run none.
+    ///
+    /// # Errors
+    ///
+    /// As [`Instance::memory_use`].
+    pub fn task_stats<T>(&self, store: &mut Store<T>) -> Result<Option<TaskStats>> {
+        self.in_store(store)?;
+        Ok(store.vm.task_stats(self.id)?)
     }
 
     /// The first damage of the heap that no call has noticed, such as a write after a block's end. Needs

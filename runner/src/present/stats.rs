@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 use gpu_run::compile::Choice;
-use gpu_run::{ClassStats, HeapStats, Leak, Module, Outcome};
+use gpu_run::{ClassStats, HeapStats, Leak, Module, Outcome, TaskStats};
 use gpu_run_translator::Times;
 use gpu_run_vm::cuda::code::{Code, Origin};
 use gpu_run_vm::{allocates, makes_requests};
@@ -34,6 +34,8 @@ pub struct Run<'r> {
     pub heap: &'r HeapStats,
     /// What `--leak-check` found, if it looked.
     pub leaks: Option<&'r [Leak]>,
+    /// What the tasks of a program did that runs some.
+    pub tasks: Option<TaskStats>,
 }
 
 /// Milliseconds, to a microsecond.
@@ -52,7 +54,7 @@ impl Run<'_> {
     }
 
     /// What most people want to know.
-    fn summary(&self) -> [String; 5] {
+    fn summary(&self) -> Vec<String> {
         let (outcome, heap) = (self.outcome, self.heap);
         let engine = match (outcome.compiled, outcome.compiled_after) {
             (true, Some(after)) => format!("interpreted, and compiled from {:.3} ms on", ms(after)),
@@ -88,7 +90,7 @@ impl Run<'_> {
             Some(spawned) => format!("{} spawned, at most {} at once,", spawned.threads, spawned.most),
             None => self.threads.to_string(),
         };
-        [
+        let mut lines = vec![
             format!("device:  {}, {engine}", self.device),
             format!(
                 "threads: {threads} on {} lane{}",
@@ -108,7 +110,9 @@ impl Run<'_> {
                 debug.messages,
                 plural(debug.messages)
             ),
-        ]
+        ];
+        lines.extend(self.tasks.as_ref().map(tasks_line));
+        lines
     }
 
     /// All of it.
@@ -148,6 +152,7 @@ impl Run<'_> {
             compile_ms: waited.then(|| ms(self.choice.waited)),
             compiler: code.and_then(compiler),
             cubin_bytes: code.map(|code| code.cubin.len()),
+            tasks: self.tasks.as_ref().map(tasks),
         }
     }
 }
@@ -174,6 +179,45 @@ fn compiler(code: &Code) -> Option<json::Compiler> {
             ptx_bytes: *ptx,
         }),
         _ => None,
+    }
+}
+
+/// The line of tasks.
+fn tasks_line(tasks: &TaskStats) -> String {
+    let plural = |count: u64| if count == 1 { "" } else { "s" };
+    let idle = match tasks.time.is_zero() {
+        true => String::new(),
+        false => {
+            let share = tasks.idle.as_secs_f64() / tasks.time.as_secs_f64();
+            format!("; idle for {:.1} % of their time", 100.0 * share)
+        }
+    };
+    format!(
+        "tasks:   {} spawned; {} job{} run by {} worker{}, {} of them stolen in {} look{}; at most {} queued{idle}",
+        tasks.spawned,
+        tasks.executed,
+        plural(tasks.executed),
+        tasks.workers,
+        plural(tasks.workers.into()),
+        tasks.stolen,
+        tasks.attempts,
+        plural(tasks.attempts),
+        tasks.most_queued,
+    )
+}
+
+/// The part of tasks.
+fn tasks(tasks: &TaskStats) -> json::Tasks {
+    json::Tasks {
+        workers: tasks.workers,
+        spawned: tasks.spawned,
+        executed: tasks.executed,
+        stolen: tasks.stolen,
+        attempts: tasks.attempts,
+        queued: tasks.queued,
+        most_queued: tasks.most_queued,
+        idle_ms: ms(tasks.idle),
+        worker_ms: ms(tasks.time),
     }
 }
 

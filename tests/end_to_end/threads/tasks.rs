@@ -1,7 +1,7 @@
 //! Tasks, channels, locks, futures and barriers of gpu-std, on few threads and many.
 
 use crate::common::{run_on, text};
-use crate::support::{Tested, Tests, expect, wasm};
+use crate::support::{Tested, Tests, expect, stats, wasm};
 
 /// Kernels of the fixture, the threads that they run on, and what they print.
 const KERNELS: [(&str, &[u32], &str); 14] = [
@@ -47,6 +47,7 @@ pub fn tests(device: &'static str) -> Tests {
         tests.push((format!("tasks/collectives/{threads}"), Box::new(test)));
     }
     tests.push(("tasks/deadlock".into(), Box::new(move || deadlock(device))));
+    tests.push(("tasks/stats".into(), Box::new(move || counted(device))));
     tests
 }
 
@@ -84,6 +85,55 @@ fn kernel(device: &str, name: &str, threads: u32, wanted: &str) -> Tested {
     )?;
     // The locks are not std's, which are made for one thread.
     expect(!text(&output.stderr).contains("warning"), "must not warn", &output)
+}
+
+/// `--stats` has what the scheduler counted, of programs that run tasks.
+fn counted(device: &str) -> Tested {
+    const THREADS: u32 = 40;
+    let module = wasm("release", "tasks");
+    let run = |name: &str, format: &str| {
+        let threads = THREADS.to_string();
+        let options = [
+            "--timeout",
+            "4m",
+            format,
+            "--threads",
+            &threads,
+            "--invoke",
+            name,
+            &module,
+        ];
+        run_on(device, options)
+    };
+    let output = run("many_tasks", "--stats=json");
+    let tasks = stats(&output)?["tasks"].clone();
+    let number = |key: &str| tasks[key].as_u64().unwrap_or(u64::MAX);
+    // A task is run by a worker that takes it from a queue, be it its own.
+    let right = number("workers") == u64::from(THREADS)
+        && number("spawned") == 2000
+        && (2000..4000).contains(&number("executed"))
+        && number("stolen") <= number("executed").min(number("attempts"))
+        && number("queued") == 0
+        && number("most_queued") <= 2000
+        && tasks["idle_ms"].as_f64() <= tasks["worker_ms"].as_f64()
+        && tasks["worker_ms"].as_f64() > Some(0.0);
+    expect(right, "2,000 tasks on 40 workers must be counted", &output)?;
+    let spread = run("fibonacci_spread", "--stats=json");
+    expect(
+        stats(&spread)?["tasks"]["workers"] == 2,
+        "of 40 threads two are workers",
+        &spread,
+    )?;
+    let text_line = run("many_tasks", "--stats");
+    let told = text(&text_line.stderr).contains("tasks:   2000 spawned; ");
+    expect(told, "the text must tell it too", &text_line)?;
+    // Its threads share a barrier, and no tasks.
+    let none = run("barriers", "--stats=json");
+    expect(
+        stats(&none)?["tasks"].is_null(),
+        "without tasks there is nothing to tell",
+        &none,
+    )
 }
 
 /// Locks that are taken in both orders: the end is told, and where the threads wait.

@@ -130,6 +130,7 @@ impl Executed {
         }
         if let Some(target) = &args.stats {
             let heap = instance.heap_stats(&mut store).map_err(failed)?;
+            let tasks = instance.task_stats(&mut store).map_err(failed)?;
             let stats = stats::Run {
                 device: &store.device_name(),
                 threads,
@@ -140,6 +141,7 @@ impl Executed {
                 choice: instance.choice(&store).map_err(failed)?,
                 heap: &heap,
                 leaks: leaks.as_deref(),
+                tasks,
             };
             stats.print(target);
         }

@@ -11,8 +11,7 @@
 //!   and again, each time as a process of its own;
 //! - `io`: input, output and frame of a run;
 //! - `requests`: what a run needs so that guests can call the host; `tmpfs`: device memory for files;
-//! - `debug`: debug messages of a run; `waits`: whether threads of a program may wait for each other;
-//! - `tasks`: what a program's scheduler of tasks has counted;
+//! - `debug`: debug messages of a run; `waits`: whether threads may wait for each other; `tasks`: counters of their tasks;
 //! - `heap`: what the heap needs beside linear memory; `damage`, `leaks`: what its checks find after a run.
 
 mod batch;

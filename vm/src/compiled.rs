@@ -2,6 +2,7 @@
 
 use crate::device::{DeviceResult, Plan};
 use crate::layout::Ptr;
+use crate::ptx;
 
 /// Loaded code, as its device knows it. It lives as long as the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,6 +11,12 @@ pub struct Module(pub usize);
 /// A kernel of loaded code, as its device knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry(pub usize);
+
+/// Bytes of shared memory that a hardware block of so many lanes needs beside what its kernel declares: for `counters`, of code
+/// that counts.
+pub fn counter_bytes(counters: Option<u32>, lanes: u32) -> u32 {
+    counters.map_or(0, |counters| ptx::counter_bytes(counters, lanes))
+}
 
 /// A device that runs compiled code: what [`crate::cuda::code::build`] made for its target.
 pub trait CompiledDevice {
@@ -41,12 +48,13 @@ pub trait CompiledDevice {
     /// The device's.
     fn set_stack(&mut self) -> DeviceResult<u32>;
 
-    /// Lays out the threads of an entry, each on a lane of its own: as many lanes as threads.
-    fn plan_compiled(&self, entry: Entry, threads: u32) -> Plan;
+    /// Lays out the threads of an entry, each on a lane of its own: as many lanes as threads. Of code that counts, with so many
+    /// `counters` in each hardware block.
+    fn plan_compiled(&self, entry: Entry, threads: u32, counters: Option<u32>) -> Plan;
 
     /// Lays out an entry of a batch for at most `most` lanes, all of which run at the same time.
     fn plan_resident(&self, entry: Entry, most: u32) -> Plan {
-        self.plan_compiled(entry, most)
+        self.plan_compiled(entry, most, None)
     }
 
     /// Starts an entry on a launch record. The kernel takes the number of threads as a parameter, which is that of the

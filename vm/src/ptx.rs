@@ -314,7 +314,7 @@ pub fn compile(unit: &Unit) -> Compiled {
     analysis.counters = unit
         .options
         .counts
-        .then(|| Counters::of(&analysis, unit.options.counts_warps));
+        .then(|| Counters::of(&analysis, &unit.entries, unit.options.counts_warps));
     let mut layout = ImageLayout::new(unit.program);
     layout.constant &= !unit.options.far_images;
     let mut compiled = Compiled::default();

@@ -216,21 +216,22 @@ impl CompiledDevice for Emulator {
         Ok(8 << 20)
     }
 
-    fn plan_compiled(&self, entry: Entry, threads: u32) -> Plan {
+    fn plan_compiled(&self, entry: Entry, threads: u32, counters: Option<u32>) -> Plan {
         let kernel = &self.modules[entry.0 >> 32].functions[entry.0 as u32 as usize];
+        // Two warps, where a kernel may have them.
+        let lanes_per_block = kernel.most_lanes.min(64);
         Plan {
             lanes: threads,
-            // Two warps, where a kernel may have them.
-            lanes_per_block: kernel.most_lanes.min(64),
+            lanes_per_block,
             shared_units: 0,
-            counter_bytes: 0,
+            counter_bytes: compiled::counter_bytes(counters, lanes_per_block),
             lane_segment_units: 0,
             slice: 20_000,
         }
     }
 
     fn plan_resident(&self, entry: Entry, most: u32) -> Plan {
-        self.plan_compiled(entry, most.min(RESIDENT as u32))
+        self.plan_compiled(entry, most.min(RESIDENT as u32), None)
     }
 
     unsafe fn start_compiled(&mut self, entry: Entry, launch: Ptr, args: &[u32], plan: Plan) -> DeviceResult<()> {

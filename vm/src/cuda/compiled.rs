@@ -8,7 +8,7 @@ use cudarc::driver::sys::{
 };
 
 use super::{Cuda, attribute, driver};
-use crate::compiled::{CompiledDevice, Entry, Module};
+use crate::compiled::{CompiledDevice, Entry, Module, counter_bytes};
 use crate::cuda::link::{Input, LinkOptions, Progress, link};
 use crate::cuda::sass::{FunctionStats, parse};
 use crate::device::{CodeFormat, Target};
@@ -132,19 +132,20 @@ impl CompiledDevice for Cuda {
         Ok(usable_stack(bytes) as u32)
     }
 
-    fn plan_compiled(&self, entry: Entry, threads: u32) -> Plan {
+    fn plan_compiled(&self, entry: Entry, threads: u32, counters: Option<u32>) -> Plan {
+        let lanes_per_block = self.compiled_block(entry, threads, counters);
         Plan {
             lanes: threads,
-            lanes_per_block: self.compiled_block(entry, threads),
+            lanes_per_block,
             shared_units: 0,
-            counter_bytes: 0,
+            counter_bytes: counter_bytes(counters, lanes_per_block),
             lane_segment_units: 0,
             slice: 20_000,
         }
     }
 
     fn plan_resident(&self, entry: Entry, most: u32) -> Plan {
-        let plan = self.plan_compiled(entry, most);
+        let plan = self.plan_compiled(entry, most, None);
         _ = self.context.enter();
         let blocks = Cuda::blocks_per_multiprocessor(entry.0 as sys::CUfunction, plan.lanes_per_block, 0).max(1);
         let resident = blocks * plan.lanes_per_block * self.multiprocessors();
@@ -162,7 +163,7 @@ impl CompiledDevice for Cuda {
 
 impl Cuda {
     /// Lanes in a block of compiled code.
-    fn compiled_block(&self, entry: Entry, threads: u32) -> u32 {
+    fn compiled_block(&self, entry: Entry, threads: u32, counters: Option<u32>) -> u32 {
         // Where it fails, no block fits; where the driver does not tell, any number of lanes is allowed.
         _ = self.context.enter();
         let most = FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK;
@@ -174,7 +175,10 @@ impl Cuda {
             self.multiprocessors(),
             self.block(threads).min(most),
             |block| match block <= most {
-                true => Cuda::blocks_per_multiprocessor(entry.0 as sys::CUfunction, block, 0),
+                true => {
+                    let shared = counter_bytes(counters, block);
+                    Cuda::blocks_per_multiprocessor(entry.0 as sys::CUfunction, block, shared)
+                }
                 false => 0,
             },
         )

@@ -179,9 +179,8 @@ impl Store {
             self.fix_memory(memory)?;
         }
         let entry = self.compiled_entry(first.func);
-        let mut plan = self.plan(entry, 1)?;
+        let plan = self.plan(entry, 1)?;
         if entry.is_some() {
-            plan.counter_bytes = self.counter_bytes();
             self.prepare_compiled()?;
         }
         self.prepare_diagnostics(options, options.threads)?;

@@ -10,7 +10,7 @@ use super::{InstanceId, Store};
 use crate::counts::{Counted, CountedPlace, Counts, Kind, traffic};
 use crate::device::{DeviceResult, Plan};
 use crate::layout::{self, Ptr, VISIT_LATE, VISIT_OFTEN, VISIT_OPCODE};
-use crate::ptx::{self, Blocks, code};
+use crate::ptx::{Blocks, code};
 
 /// Copies of the counts, for lanes of a GPU on different multiprocessors; and bytes of all of them.
 const COPIES: u64 = 16;
@@ -171,14 +171,13 @@ impl Store {
         counts
     }
 
-    /// Bytes of shared memory that compiled code needs for its counters, where it has some.
-    pub(super) fn counter_bytes(&self) -> u32 {
+    /// Counters in shared memory of the compiled code that has most of them, where code counts.
+    pub(super) fn counters(&self) -> Option<u32> {
         let codes = self.instance_infos.iter().filter_map(|info| info.code.as_ref());
-        let counters = codes.filter_map(|code| code.counters).max();
         let each = match self.counting.wanted {
             Some(Counted::LanesAndWarps) => 2,
             _ => 1,
         };
-        counters.map_or(0, |counters| ptx::counter_bytes(counters * each))
+        Some(codes.filter_map(|code| code.counters).max()? * each)
     }
 }

@@ -140,7 +140,6 @@ impl Store {
         let threads = spawns.as_ref().map_or(options.threads, |spawns| spawns.most);
         let mut plan = self.plan(entry, threads)?;
         if entry.is_some() {
-            plan.counter_bytes = self.counter_bytes();
             self.prepare_compiled()?;
         }
         let tier = tier.filter(|_| spawns.is_none());
@@ -259,8 +258,9 @@ impl Store {
 
     /// Lays out threads for a compiled entry, or for the interpreter.
     pub(super) fn plan(&mut self, entry: Option<Entry>, threads: u32) -> DeviceResult<Plan> {
+        let counters = self.counters();
         match (entry, self.device.as_compiled()) {
-            (Some(entry), Some(device)) => Ok(device.plan_compiled(entry, threads)),
+            (Some(entry), Some(device)) => Ok(device.plan_compiled(entry, threads, counters)),
             _ => {
                 self.device.prepare_interpreter()?;
                 Ok(self.device.plan(threads, self.max_frame))

@@ -1,68 +1,91 @@
 //! Which basic blocks have a counter in shared memory, where the code counts how often they run.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use gpu_run_bytecode::{Function, Op};
 
 use crate::ptx::analysis::cfg::Cfg;
 use crate::ptx::analysis::interprocedural::Analysis;
 
-/// Counters at most: 16 KiB, so that a multiprocessor has room for as many blocks as without, and for its first-level cache.
+/// Counters at most: 16 KiB of a hardware block. What they take is no room for lanes' frames, nor for the first-level cache.
 const MOST: usize = 4096;
 
-/// A function's blocks, each with the loops around it and its first word; and the calls in it, by the functions' numbers.
+/// Of a function: its blocks on ways that come back to its caller, each with the loops around it and its first word; and what
+/// these call, directly by the functions' numbers, and through tables by type.
 struct Graph {
-    defined: usize,
     blocks: Vec<(u32, u32)>,
     calls: Vec<(u32, usize)>,
+    indirect: Vec<(u32, usize)>,
 }
 
 impl Graph {
     fn new(analysis: &Analysis, function: &Function) -> Graph {
         let cfg = Cfg::new(analysis.program, function);
-        let depths = cfg.loop_depths();
-        let defined = |word: u32| {
-            analysis
-                .function_at(word)
-                .checked_sub(analysis.imported)
-                .map(|i| i as usize)
+        let (depths, dead) = (cfg.loop_depths(), cfg.dead_ends());
+        let mut graph = Graph {
+            blocks: Vec::new(),
+            calls: Vec::new(),
+            indirect: Vec::new(),
         };
-        let calls = |block: usize| {
-            let nodes = cfg.block_nodes(block).iter().filter(|node| node.inst.op == Op::Call);
-            nodes.filter_map(|node| defined((i64::from(node.pc) + node.inst.args[1]) as u32))
-        };
-        let blocks = 0..cfg.blocks.len();
-        Graph {
-            defined: defined(function.start).unwrap_or_default(),
-            calls: (blocks.clone())
-                .flat_map(|block| calls(block).map(move |callee| (block, callee)))
-                .map(|(block, callee)| (depths[block], callee))
-                .collect(),
-            blocks: blocks.map(|block| (depths[block], cfg.first_word(block))).collect(),
+        for block in (0..cfg.blocks.len()).filter(|block| !dead.contains(block)) {
+            let depth = depths[block];
+            graph.blocks.push((depth, cfg.first_word(block)));
+            for node in cfg.block_nodes(block) {
+                match node.inst.op {
+                    Op::Call | Op::ReturnCall => {
+                        let callee = analysis.function_at((i64::from(node.pc) + node.inst.args[1]) as u32);
+                        let defined = callee.checked_sub(analysis.imported);
+                        graph.calls.extend(defined.map(|defined| (depth, defined as usize)));
+                    }
+                    Op::CallIndirect | Op::ReturnCallIndirect => {
+                        let ty = analysis.canonical.get(node.inst.args[3] as usize);
+                        graph.indirect.extend(ty.map(|ty| (depth, *ty)));
+                    }
+                    _ => {}
+                }
+            }
         }
+        graph
     }
 }
 
-/// In how many loops functions are called, about: as far as a few calls deep tell.
-fn called_in(graphs: &[Graph], functions: usize) -> Vec<u32> {
+/// In how many loops functions run, about: as far as a few calls deep tell. `None` of one that is not reached from these
+/// entries but on ways that end by a trap.
+fn called_in(analysis: &Analysis, graphs: &BTreeMap<usize, Graph>, entries: &[usize]) -> Vec<Option<u32>> {
     const CALLS: usize = 6;
     const MOST_LOOPS: u32 = 12;
-    let mut around = vec![0; functions];
-    for _ in 0..CALLS {
+    let mut pointed: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (defined, facts) in analysis.facts.iter().enumerate().filter(|(_, facts)| facts.pointed) {
+        let ty = analysis.program.meta.functions[defined].ty as usize;
+        debug_assert!(facts.needed);
+        pointed.entry(analysis.canonical[ty]).or_default().push(defined);
+    }
+    let mut around = vec![None; analysis.facts.len()];
+    entries.iter().for_each(|entry| around[*entry] = Some(0));
+    let mut rounds = 0;
+    loop {
         let mut next = around.clone();
-        for graph in graphs {
-            for (depth, callee) in &graph.calls {
-                let loops = (around[graph.defined] + depth).min(MOST_LOOPS);
-                next[*callee] = loops.max(next[*callee]);
+        let mut reached = false;
+        for (defined, graph) in graphs {
+            let Some(outer) = around[*defined] else { continue };
+            let through_tables = graph.indirect.iter().flat_map(|(depth, ty)| {
+                let functions = pointed.get(ty).into_iter().flatten();
+                functions.map(|function| (*depth, *function))
+            });
+            for (depth, callee) in graph.calls.iter().copied().chain(through_tables) {
+                let loops = (outer + depth).min(MOST_LOOPS);
+                reached |= next[callee].is_none();
+                next[callee] = next[callee].max(Some(loops));
             }
         }
-        if next == around {
-            break;
-        }
+        rounds += 1;
+        let done = next == around || (rounds > CALLS && !reached);
         around = next;
+        if done {
+            return around;
+        }
     }
-    around
 }
 
 /// Calls that a function may lead to without counting them as passes. So a counter is emptied before it is full: see
@@ -80,18 +103,22 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Those of all blocks that are compiled; where these are too many, of those in most loops.
-    pub fn of(analysis: &Analysis, warps: bool) -> Counters {
+    /// Those of all blocks that threads come to from these entries, indices with imports first, unless they trap. Where these
+    /// are too many, of those in most loops.
+    pub fn of(analysis: &Analysis, entries: &[u32], warps: bool) -> Counters {
         let most = if warps { MOST / 2 } else { MOST };
-        let functions = analysis.facts.iter().zip(&analysis.program.meta.functions);
-        let compiled = functions.filter(|(facts, _)| facts.needed && !facts.interpreted);
-        let graphs: Vec<Graph> = compiled.map(|(_, function)| Graph::new(analysis, function)).collect();
-        let around = called_in(&graphs, analysis.facts.len());
-        let blocks = graphs.iter().flat_map(|graph| {
-            let around = around[graph.defined];
-            graph.blocks.iter().map(move |(depth, word)| (depth + around, *word))
+        let functions = analysis.facts.iter().zip(&analysis.program.meta.functions).enumerate();
+        let compiled = functions.filter(|(_, (facts, _))| facts.needed && !facts.interpreted);
+        let graphs = compiled.map(|(defined, (_, function))| (defined, Graph::new(analysis, function)));
+        let graphs: BTreeMap<usize, Graph> = graphs.collect();
+        let entries = entries.iter().copied().chain(analysis.thread_start);
+        let entries = entries.filter_map(|index| Some(index.checked_sub(analysis.imported)? as usize));
+        let around = called_in(analysis, &graphs, &entries.collect::<Vec<_>>());
+        let blocks = graphs.iter().filter_map(|(defined, graph)| {
+            let around = around[*defined]?;
+            Some(graph.blocks.iter().map(move |(depth, word)| (depth + around, *word)))
         });
-        let mut blocks: Vec<(u32, u32)> = blocks.collect();
+        let mut blocks: Vec<(u32, u32)> = blocks.flatten().collect();
         if blocks.len() > most {
             blocks.sort_by_key(|(depth, word)| (Reverse(*depth), *word));
             blocks.truncate(most);

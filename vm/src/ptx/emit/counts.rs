@@ -31,9 +31,9 @@ const _: () = {
     assert!(passes * ((COUNT_POLLS + BLOCK_LANES) as u64) < 1 << 32);
 };
 
-/// Bytes of shared memory that code with so many counters needs, of which lanes clear whole rows.
-pub fn shared_bytes(counters: u32) -> u32 {
-    bytes(counters, BLOCK_LANES)
+/// Bytes of shared memory that code with so many counters needs in a hardware block of so many lanes, which clear whole rows.
+pub fn shared_bytes(counters: u32, lanes: u32) -> u32 {
+    bytes(counters, lanes)
 }
 
 /// Bytes up to the end of so many counters, and of so many words more.

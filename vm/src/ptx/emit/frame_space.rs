@@ -11,6 +11,7 @@
 //! See [`in_shared_memory`] for where a byte is.
 
 use crate::device::SMALL_BLOCK;
+use crate::ptx::analysis::counters::Counters;
 use crate::ptx::emit::counts::shared_bytes;
 use crate::ptx::emit::function::{Compiler, Role};
 use crate::ptx::writer::ptx;
@@ -29,12 +30,13 @@ const LEAST_LANES: u32 = 128;
 const MOST_LANES: u32 = 2048;
 
 /// Lanes of a hardware block of which each has a frame of so many bytes: as many as make a multiprocessor with so much shared
-/// memory hold the most, of at most `most`; and how many that are. A block has `counters` bytes beside its frames.
-fn lanes_of_block(bytes: u32, counters: u32, memory: u32, most: u32) -> Option<(u32, u32)> {
-    let resident = |lanes: u32| (memory / (bytes * lanes + counters + BESIDE) * lanes).min(MOST_LANES);
+/// memory hold the most, of at most `most`; and how many that are. A block of code that counts has `counters` beside its frames.
+fn lanes_of_block(bytes: u32, counters: Option<u32>, memory: u32, most: u32) -> Option<(u32, u32)> {
+    let taken = |lanes: u32| bytes * lanes + counters.map_or(0, |counters| shared_bytes(counters, lanes));
+    let resident = |lanes: u32| (memory / (taken(lanes) + BESIDE) * lanes).min(MOST_LANES);
     let sizes = (LANES..=most).step_by(LANES as usize);
     // Then a launch needs no leave for more shared memory.
-    let fitting = sizes.filter(|lanes| bytes * lanes + counters <= MOST_DECLARED);
+    let fitting = sizes.filter(|lanes| taken(*lanes) <= MOST_DECLARED);
     let best = fitting.max_by_key(|lanes| (resident(*lanes), *lanes))?;
     Some((best, resident(best)))
 }
@@ -96,8 +98,7 @@ impl Compiler<'_> {
     pub fn lanes_with_shared_frames(&self) -> Option<u32> {
         let (bytes, options) = (self.facts.frame.bytes, &self.unit.options);
         let may_be = bytes > 0 && matches!(self.role, Role::Kernel);
-        let counters = self.analysis.counters.as_ref();
-        let counters = counters.map_or(0, |counters| shared_bytes(counters.count()));
+        let counters = self.analysis.counters.as_ref().map(Counters::count);
         let most = match self.steps.is_empty() {
             true => SMALL_BLOCK,
             // With more, functions would have fewer registers.
@@ -223,25 +224,25 @@ mod tests {
     fn blocks_are_as_large_as_fills_a_multiprocessor() {
         // Lanes of a block, and of a multiprocessor.
         for (bytes, counters, most, wanted) in [
-            (16, 0, 512, Some((512, 2048))),
-            (16, 0, 128, Some((128, 2048))),
-            (96, 0, 512, Some((448, 2048))),
-            (304, 0, 512, Some((96, 672))),
-            (1024, 0, 512, Some((32, 192))),
-            (1472, 0, 512, Some((32, 128))),
-            (1488, 0, 512, None),
-            (96, shared_bytes(400), 512, Some((416, 2048))),
+            (16, None, 512, Some((512, 2048))),
+            (16, None, 128, Some((128, 2048))),
+            (96, None, 512, Some((448, 2048))),
+            (304, None, 512, Some((96, 672))),
+            (1024, None, 512, Some((32, 192))),
+            (1472, None, 512, Some((32, 128))),
+            (1488, None, 512, None),
+            (96, Some(400), 512, Some((416, 2048))),
             // As many as there can be.
-            (96, shared_bytes(4096), 512, Some((256, 1280))),
-            (1024, shared_bytes(4096), 512, None),
+            (96, Some(4096), 512, Some((256, 1280))),
+            (1024, Some(4096), 512, None),
         ] {
             assert_eq!(
                 lanes_of_block(bytes, counters, MEMORY, most),
                 wanted,
-                "{bytes} {counters}"
+                "{bytes} {counters:?}"
             );
         }
-        assert_eq!(lanes_of_block(16, 0, 0, 512), Some((512, 0)));
+        assert_eq!(lanes_of_block(16, None, 0, 512), Some((512, 0)));
     }
 
     #[test]

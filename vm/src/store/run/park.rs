@@ -393,7 +393,7 @@ impl Store {
         unsafe { device.write(at, bytemuck::cast_slice(&loops))? };
         self.prepare_compiled()?;
         let device = self.device.as_compiled().ok_or_else(|| unfit("no code runs here"))?;
-        let plan = device.plan_compiled(entry, options.threads);
+        let plan = device.plan_compiled(entry, options.threads, None);
         let launch = Launch {
             lanes: plan.lanes,
             lane_segment_units: plan.lane_segment_units,

@@ -4,9 +4,11 @@
 //! What is seen in the whole text of a small module is a file in `vm/filetests`. Here is what counts, orders or
 //! compares texts. Here is also what is bytecode that no module becomes, and what looks into the analysis.
 //!
-//! By what they look at: `values`, `memory`, `jumps`, `meetings`, `frames`, `calls`, `exceptions`, `schedule`. What they share is here.
+//! By what they look at: `values`, `memory`, `jumps`, `meetings`, `frames`, `calls`,
+//! `exceptions`, `schedule`, `counters`. What they share is here.
 
 mod calls;
+mod counters;
 mod exceptions;
 mod frames;
 mod jumps;

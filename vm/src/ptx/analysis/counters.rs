@@ -10,6 +10,8 @@ use crate::ptx::analysis::interprocedural::Analysis;
 
 /// Counters at most: 16 KiB of a hardware block. What they take is no room for lanes' frames, nor for the first-level cache.
 const MOST: usize = 4096;
+/// As many, if others than those of functions that are called by name would be among them.
+const MOST_THROUGH_TABLES: usize = 1024;
 
 /// Of a function: its blocks on ways that come back to its caller, each with the loops around it and its first word; and what
 /// these call, directly by the functions' numbers, and through tables by type.
@@ -50,42 +52,72 @@ impl Graph {
     }
 }
 
-/// In how many loops functions run, about: as far as a few calls deep tell. `None` of one that is not reached from these
-/// entries but on ways that end by a trap.
-fn called_in(analysis: &Analysis, graphs: &BTreeMap<usize, Graph>, entries: &[usize]) -> Vec<Option<u32>> {
+/// How threads come to a function that does not only lead to a trap.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Way {
+    /// By calls that name the function, from an entry on. Through a table any function of a type may be called: in Rust's
+    /// formatting that is a large part of many programs, most of which never runs.
+    direct: bool,
+    /// Loops around these calls, about.
+    loops: u32,
+}
+
+/// The ways to functions from these entries, as far as a few calls deep tell. `None` where there is none.
+fn ways(analysis: &Analysis, graphs: &BTreeMap<usize, Graph>, entries: &[usize]) -> Vec<Option<Way>> {
     const CALLS: usize = 6;
     const MOST_LOOPS: u32 = 12;
+    /// Loops around a call through a table that counts. In formatting there is one around each.
+    const LEAST_LOOPS: u32 = 2;
     let mut pointed: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    for (defined, facts) in analysis.facts.iter().enumerate().filter(|(_, facts)| facts.pointed) {
+    for (defined, _) in analysis.facts.iter().enumerate().filter(|(_, facts)| facts.pointed) {
         let ty = analysis.program.meta.functions[defined].ty as usize;
-        debug_assert!(facts.needed);
         pointed.entry(analysis.canonical[ty]).or_default().push(defined);
     }
-    let mut around = vec![None; analysis.facts.len()];
-    entries.iter().for_each(|entry| around[*entry] = Some(0));
-    let mut rounds = 0;
-    loop {
-        let mut next = around.clone();
-        let mut reached = false;
+    let mut ways = vec![None; analysis.facts.len()];
+    for entry in entries {
+        ways[*entry] = Some(Way { direct: true, loops: 0 });
+    }
+    for round in 1.. {
+        let mut next = ways.clone();
         for (defined, graph) in graphs {
-            let Some(outer) = around[*defined] else { continue };
-            let through_tables = graph.indirect.iter().flat_map(|(depth, ty)| {
-                let functions = pointed.get(ty).into_iter().flatten();
-                functions.map(|function| (*depth, *function))
+            let Some(way) = ways[*defined] else { continue };
+            let loops = |depth: u32| (way.loops + depth).min(MOST_LOOPS);
+            let direct = graph.calls.iter().map(|(depth, callee)| {
+                let direct = way.direct;
+                (
+                    *callee,
+                    Way {
+                        direct,
+                        loops: loops(*depth),
+                    },
+                )
             });
-            for (depth, callee) in graph.calls.iter().copied().chain(through_tables) {
-                let loops = (outer + depth).min(MOST_LOOPS);
-                reached |= next[callee].is_none();
-                next[callee] = next[callee].max(Some(loops));
+            let calls = graph.indirect.iter().filter(|(depth, _)| loops(*depth) >= LEAST_LOOPS);
+            let through_tables = calls.flat_map(|(depth, ty)| {
+                let functions = pointed.get(ty).into_iter().flatten();
+                functions.map(|function| {
+                    (
+                        *function,
+                        Way {
+                            direct: false,
+                            loops: loops(*depth),
+                        },
+                    )
+                })
+            });
+            for (callee, way) in direct.chain(through_tables) {
+                next[callee] = next[callee].max(Some(way));
             }
         }
-        rounds += 1;
-        let done = next == around || (rounds > CALLS && !reached);
-        around = next;
+        // More calls deep, functions are still found, but the loops around them no longer grow.
+        let found = |ways: &[Option<Way>]| -> Vec<_> { ways.iter().map(|way| way.map(|way| way.direct)).collect() };
+        let done = next == ways || (round > CALLS && found(&next) == found(&ways));
+        ways = next;
         if done {
-            return around;
+            break;
         }
     }
+    ways
 }
 
 /// Calls that a function may lead to without counting them as passes. So a counter is emptied before it is full: see
@@ -106,24 +138,28 @@ impl Counters {
     /// Those of all blocks that threads come to from these entries, indices with imports first, unless they trap. Where these
     /// are too many, of those in most loops.
     pub fn of(analysis: &Analysis, entries: &[u32], warps: bool) -> Counters {
-        let most = if warps { MOST / 2 } else { MOST };
+        let each = if warps { 2 } else { 1 };
         let functions = analysis.facts.iter().zip(&analysis.program.meta.functions).enumerate();
         let compiled = functions.filter(|(_, (facts, _))| facts.needed && !facts.interpreted);
         let graphs = compiled.map(|(defined, (_, function))| (defined, Graph::new(analysis, function)));
         let graphs: BTreeMap<usize, Graph> = graphs.collect();
         let entries = entries.iter().copied().chain(analysis.thread_start);
         let entries = entries.filter_map(|index| Some(index.checked_sub(analysis.imported)? as usize));
-        let around = called_in(analysis, &graphs, &entries.collect::<Vec<_>>());
+        let ways = ways(analysis, &graphs, &entries.collect::<Vec<_>>());
         let blocks = graphs.iter().filter_map(|(defined, graph)| {
-            let around = around[*defined]?;
-            Some(graph.blocks.iter().map(move |(depth, word)| (depth + around, *word)))
+            let way = ways[*defined]?;
+            Some(
+                graph
+                    .blocks
+                    .iter()
+                    .map(move |(depth, word)| (way.direct, way.loops + depth, *word)),
+            )
         });
-        let mut blocks: Vec<(u32, u32)> = blocks.flatten().collect();
-        if blocks.len() > most {
-            blocks.sort_by_key(|(depth, word)| (Reverse(*depth), *word));
-            blocks.truncate(most);
-        }
-        let words: Vec<u32> = blocks.iter().map(|(_, word)| *word).collect();
+        let mut blocks: Vec<(bool, u32, u32)> = blocks.flatten().collect();
+        blocks.sort_by_key(|(direct, loops, word)| (Reverse((*direct, *loops)), *word));
+        let direct = blocks.partition_point(|(direct, ..)| *direct);
+        blocks.truncate(direct.max(MOST_THROUGH_TABLES / each).min(MOST / each));
+        let words: Vec<u32> = blocks.iter().map(|(.., word)| *word).collect();
         Counters {
             numbers: words.iter().copied().zip(0..).collect(),
             words,

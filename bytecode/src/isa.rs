@@ -956,6 +956,7 @@ table! {
 
     // No vectors, but large: here it costs the interpreter's own switch nothing
     0x2e0 I64DivWideU "i64.div_wide_u" [DI64, I64, I64, I64] Pure Simd "a = (b * 2^64 + c) / d, unsigned, or 2^64 - 1 unless b < d";
+
     // Page of atomics: sequentially consistent, and an address that is not aligned traps. The kernel takes
     // kind and width of an access out of its number: eight numbers a kind, widths in this order.
     0x340 MemoryAtomicNotify "memory.atomic.notify" [DI32, ADDR, I32, FAR, MEMORY] Access Atomics "wake at most c threads that wait at b + d in memory e; a = how many";

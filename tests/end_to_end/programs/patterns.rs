@@ -80,15 +80,24 @@ fn wide_integers(device: &str) -> Tested {
     }
     calls(device, "wide.wat", "differences", &["600"], "0")?;
     // A divisor of 0 traps.
-    let module = fixture("names/wide.wat").display().to_string();
-    for function in ["__udivti3", "__umodti3", "__divti3", "__modti3"] {
-        let output = run_on(device, ["--invoke", function, &module, "0", "7", "0", "0", "0"]);
-        let told = text(&output.stderr);
-        expect(
-            output.status.code() == Some(134) && told.contains("divide by zero"),
-            &format!("`{function}` must trap"),
-            &output,
-        )?;
+    let functions = ["__udivti3", "__umodti3", "__divti3", "__modti3"];
+    trap(
+        device,
+        "wide.wat",
+        &functions,
+        &["0", "7", "0", "0", "0"],
+        "divide by zero",
+    )
+}
+
+/// Functions of a module trap with these arguments, and it is told why.
+fn trap(device: &str, module: &str, functions: &[&str], arguments: &[&str], why: &str) -> Tested {
+    let module = fixture(&format!("names/{module}")).display().to_string();
+    for function in functions {
+        let call = ["--invoke", *function, &module];
+        let output = run_on(device, call.iter().chain(arguments));
+        let traps = output.status.code() == Some(134) && text(&output.stderr).contains(why);
+        expect(traps, &format!("`{function}` must trap"), &output)?;
     }
     Ok(())
 }
@@ -118,17 +127,14 @@ fn nothing(device: &str) -> Tested {
         &0x0707_0707_0707_0763i64.to_string(),
     )?;
     // One more byte than there is.
-    let module = fixture("names/nothing.wat").display().to_string();
-    for function in ["memcpy", "memset", "memcmp"] {
-        let output = run_on(device, ["--invoke", function, &module, "65535", "65535", "2"]);
-        let told = text(&output.stderr);
-        expect(
-            output.status.code() == Some(134) && told.contains("out of bounds"),
-            &format!("`{function}` must trap"),
-            &output,
-        )?;
-    }
-    Ok(())
+    let functions = ["memcpy", "memset", "memcmp"];
+    trap(
+        device,
+        "nothing.wat",
+        &functions,
+        &["65535", "65535", "2"],
+        "out of bounds",
+    )
 }
 
 /// Of each function that is called like one of std's: the export that calls it, and the number that its body leaves.

@@ -5,6 +5,8 @@
 //! stack pointer if that is allowed. Whatever else a body has makes it one that cannot be evaluated. A function may read and
 //! write only what the caller lends it, and has a budget of steps.
 
+use std::fmt;
+
 use rustc_hash::FxHashMap;
 use wasmparser::{BlockType, MemArg, MemArgTarget, Operator, ValType};
 
@@ -85,6 +87,18 @@ pub(super) enum Stop {
     Trap,
     /// Its budget was used up, or its calls were too deep.
     Endless,
+}
+
+/// What the function did in place of coming to its end.
+impl fmt::Display for Stop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Stop::Outside { address, writes: true } => write!(f, "wrote to {address:#x}"),
+            Stop::Outside { address, writes: false } => write!(f, "read from {address:#x}"),
+            Stop::Trap => f.write_str("trapped"),
+            Stop::Endless => f.write_str("did not come to an end"),
+        }
+    }
 }
 
 /// Bytes of memory from an address on.

@@ -157,10 +157,7 @@ fn told(arguments: [Value; 3], did: &Result<Value, Stop>, instead: &str) -> Stri
     let [a, b, c] = arguments.map(|argument| format!("{argument:#x}"));
     let did = match did {
         Ok(result) => format!("returned {result:#x}"),
-        Err(Stop::Outside { address, writes: true }) => format!("wrote to {address:#x}"),
-        Err(Stop::Outside { address, writes: false }) => format!("read from {address:#x}"),
-        Err(Stop::Trap) => "trapped".to_owned(),
-        Err(Stop::Endless) => "did not come to an end".to_owned(),
+        Err(stop) => stop.to_string(),
     };
     format!("called with {a}, {b}, {c} it {did}, where C's function {instead}")
 }

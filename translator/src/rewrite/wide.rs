@@ -18,7 +18,7 @@ use wasmparser::{Operator, ValType};
 
 use super::code::Code;
 use super::env::{Env, stack_pointer};
-use super::eval::{Evaluator, Region, Scratch, Stop};
+use super::eval::{Evaluator, Region, Scratch};
 use super::memory::MOST_OF_A_NAME;
 use super::names::Names;
 use super::{I32, I64, Job, Left, Plan, proof, replace};
@@ -183,14 +183,8 @@ fn judge_one(evaluator: &mut Evaluator, kind: Kind, a: u128, b: u128) -> Result<
             "called with {a:#x} and {b:#x} it {did}, where the result is {wanted:#x}"
         ))
     };
-    match did {
-        Ok(_) => {}
-        Err(Stop::Outside { address, writes }) => {
-            let accesses = if writes { "wrote to" } else { "read from" };
-            return told(&format!("{accesses} {address:#x}"));
-        }
-        Err(Stop::Trap) => return told("trapped"),
-        Err(Stop::Endless) => return told("did not come to an end"),
+    if let Err(stop) = did {
+        return told(&stop.to_string());
     }
     let mut expected = [0xa5; 64];
     expected[16..32].copy_from_slice(&wanted.to_le_bytes());

@@ -139,7 +139,11 @@ pub fn options(program: &Program, threads: u32, call_depth: u32, tuning: Tuning,
             frames => frames,
         },
         frame_memory: around.frame_memory,
-        frame_lanes: if threads_may_wait(program) { LANES_AT_LEAST } else { 0 },
+        // Which reads the whole program.
+        frame_lanes: match around.frame_memory > 0 && threads_may_wait(program) {
+            true => LANES_AT_LEAST,
+            false => 0,
+        },
         large_blocks: true,
         growth_by_others: threads > 1 && may_grow(program) && !fixed_memory && !around.processes,
         fixed_memory,

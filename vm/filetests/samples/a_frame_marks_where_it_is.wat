@@ -38,7 +38,7 @@
 ;; COUNTED_2:
 ;; 	bra IN0;
 ;; IN0:
-;; 	ld.const.b32 %w2, [starts+0];
+;; 	mov.b32 %w2, 0;
 ;; 	add.u32 %w2, %w2, 2147483649;
 ;; 	ld.local.b64 %l2, [%local+904];
 ;; 	min.u32 %w3, %depth, 32;
@@ -266,7 +266,7 @@
 ;; 	mad.wide.u32 %l4, %depth, 4, %local;
 ;; 	@%p21 bra UNUSUAL_39;
 ;; USUAL_40:
-;; 	ld.const.b32 %w8, [starts+0];
+;; 	mov.b32 %w8, 0;
 ;; 	add.u32 %w8, %w8, 6;
 ;; 	st.local.b32 [%l4+72], %w8;
 ;; 	ld.local.b64 %l5, [%local+904];
@@ -341,7 +341,7 @@
 ;; 	st.local.b32 [%l7+72], %w15;
 ;; 	bra IS_BACK_46;
 ;; STOP:
-;; 	ld.const.b32 %w17, [starts+0];
+;; 	mov.b32 %w17, 0;
 ;; 	add.u32 %trap_pc, %trap_pc, %w17;
 ;; 	{
 ;; 	.param .b64 q0;
@@ -354,7 +354,7 @@
 ;; 	}
 ;; 	exit;
 ;; TRAP:
-;; 	ld.const.b32 %w18, [starts+0];
+;; 	mov.b32 %w18, 0;
 ;; 	add.u32 %trap_pc, %trap_pc, %w18;
 ;; 	{
 ;; 	.param .b64 q0;
@@ -394,7 +394,7 @@
 ;; 	@%p1 bra POLL_1;
 ;; COUNTED_2:
 ;; 	st.local.b32 [%local+28], %budget;
-;; 	ld.const.b32 %w2, [starts+4];
+;; 	mov.b32 %w2, 8;
 ;; 	add.u32 %w2, %w2, 2147483649;
 ;; 	ld.local.b64 %l2, [%local+904];
 ;; 	min.u32 %w3, %depth, 32;
@@ -421,7 +421,7 @@
 ;; 	mad.wide.u32 %l3, %depth, 4, %local;
 ;; 	@%p4 bra UNUSUAL_5;
 ;; USUAL_6:
-;; 	ld.const.b32 %w7, [starts+4];
+;; 	mov.b32 %w7, 8;
 ;; 	add.u32 %w7, %w7, 6;
 ;; 	st.local.b32 [%l3+72], %w7;
 ;; 	ld.local.b64 %l4, [%local+904];
@@ -483,7 +483,7 @@
 ;; 	st.local.b32 [%l6+72], %w14;
 ;; 	bra IS_BACK_12;
 ;; STOP:
-;; 	ld.const.b32 %w16, [starts+4];
+;; 	mov.b32 %w16, 8;
 ;; 	add.u32 %trap_pc, %trap_pc, %w16;
 ;; 	{
 ;; 	.param .b64 q0;
@@ -496,7 +496,7 @@
 ;; 	}
 ;; 	exit;
 ;; TRAP:
-;; 	ld.const.b32 %w17, [starts+4];
+;; 	mov.b32 %w17, 8;
 ;; 	add.u32 %trap_pc, %trap_pc, %w17;
 ;; 	{
 ;; 	.param .b64 q0;

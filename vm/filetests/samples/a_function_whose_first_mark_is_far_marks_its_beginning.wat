@@ -39,7 +39,7 @@
 ;; 	@%p1 bra POLL_1;
 ;; COUNTED_2:
 ;; 	st.local.b32 [%local+28], %budget;
-;; 	ld.const.b32 %w2, [starts+0];
+;; 	mov.b32 %w2, 0;
 ;; 	add.u32 %w2, %w2, 2147483649;
 ;; 	ld.local.b64 %l2, [%local+904];
 ;; 	min.u32 %w3, %depth, 32;
@@ -89,7 +89,7 @@
 ;; 	mad.wide.u32 %l3, %depth, 4, %local;
 ;; 	@%p4 bra UNUSUAL_14;
 ;; USUAL_15:
-;; 	ld.const.b32 %w7, [starts+0];
+;; 	mov.b32 %w7, 0;
 ;; 	add.u32 %w7, %w7, 14;
 ;; 	st.local.b32 [%l3+72], %w7;
 ;; 	ld.local.b64 %l4, [%local+904];
@@ -149,7 +149,7 @@
 ;; 	st.local.b32 [%l6+72], %w14;
 ;; 	bra IS_BACK_21;
 ;; STOP:
-;; 	ld.const.b32 %w16, [starts+0];
+;; 	mov.b32 %w16, 0;
 ;; 	add.u32 %trap_pc, %trap_pc, %w16;
 ;; 	{
 ;; 	.param .b64 q0;
@@ -162,7 +162,7 @@
 ;; 	}
 ;; 	exit;
 ;; TRAP:
-;; 	ld.const.b32 %w17, [starts+0];
+;; 	mov.b32 %w17, 0;
 ;; 	add.u32 %trap_pc, %trap_pc, %w17;
 ;; 	{
 ;; 	.param .b64 q0;

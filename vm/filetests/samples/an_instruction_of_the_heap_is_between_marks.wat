@@ -9,8 +9,6 @@
     (memory.copy (i32.const 64) (i32.const 0) (i32.const 8))
     (call $alloc (local.get $bytes) (i32.const 8))))
 
-;; .visible .const .align 4 .b32 starts[1] = {0};
-;;
 ;; // make
 ;; .visible .entry start_0(.param .b64 launch, .param .b32 threads, .param .align 4 .b8 args[4]) .maxntid 128
 ;; {
@@ -45,7 +43,7 @@
 ;; 	min.u32 %here, %depth, 32;
 ;; 	mad.wide.u32 %row, %here, 512, %row;
 ;; 	ld.param.b32 %r0, [args+0];
-;; 	ld.const.b32 %w1, [starts+0];
+;; 	mov.b32 %w1, 0;
 ;; 	add.u32 %w1, %w1, 2147483649;
 ;; 	st.relaxed.gpu.global.b32 [%row], %w1;
 ;; B0:
@@ -65,7 +63,7 @@
 ;; 	// const32          r4, 8
 ;; 	mov.b32 %r4, 0x8;
 ;; 	// alloc            r3, r0, r4
-;; 	ld.const.b32 %w2, [starts+0];
+;; 	mov.b32 %w2, 0;
 ;; 	add.u32 %w2, %w2, 2147483655;
 ;; 	st.relaxed.gpu.global.b32 [%row], %w2;
 ;; 	mov.u32 %w3, %tid.x;
@@ -144,7 +142,7 @@
 ;; 	@%p1 mov.b32 %r3, %w7;
 ;; 	@%p1 bra KEPT_2;
 ;; 	ld.const.b64 %l7, [instance+8];
-;; 	ld.const.b32 %w8, [starts+0];
+;; 	mov.b32 %w8, 0;
 ;; 	add.u32 %w8, %w8, 7;
 ;; 	ld.local.b64 %l8, [%local+848];
 ;; 	{

@@ -523,6 +523,12 @@ impl<'a> Compiler<'a> {
 
     /// Reads the first word of a defined function, as a word of the store.
     pub fn load_start(&mut self, to: &str, defined: usize) {
+        let options = &self.unit.options;
+        if options.samples || options.counts {
+            // A constant. Such code costs less then, and need not be found again when another function has changed.
+            let start = self.unit.code_start + self.unit.program.meta.functions[defined].start;
+            return ptx!(self, "mov.b32 {to}, {start};");
+        }
         let load = self.layout.load_start(&self.unit.prefix, to, defined as u32);
         ptx!(self, "{load}");
     }

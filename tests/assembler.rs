@@ -127,10 +127,10 @@ fn suite(files: Vec<TestFile>) -> Result<(), Failed> {
     if programs.is_empty() {
         return Err("the suite has no modules".into());
     }
-    {
-        let mut seen = SEEN.lock().expect("no suite panics while it holds this");
-        programs.retain(|program| seen.insert(gpu_run_bytecode::encode(program)));
-    }
+    programs.retain(|program| {
+        let code = gpu_run_bytecode::encode(program);
+        SEEN.lock().expect("nothing panics with this lock").insert(code)
+    });
     for (i, some) in programs.chunks(TOGETHER).enumerate() {
         let compiled: Vec<_> = some
             .iter()

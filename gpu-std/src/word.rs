@@ -112,6 +112,18 @@ words! {
 }
 
 impl Word32 {
+    /// Stores a number if it is greater than the one that is there, both taken as signed; orders nothing else.
+    pub fn raise(&self, to: u32) {
+        let mut found = self.glance();
+        while to as i32 > found as i32 {
+            platform::atomic_relaxed();
+            match self.replace(found, to) {
+                Ok(()) => break,
+                Err(other) => found = other,
+            }
+        }
+    }
+
     /// Waits while `expected` is there, until [`wake`](Self::wake); it may also return for no reason.
     #[inline]
     pub fn wait(&self, expected: u32) {

@@ -2,7 +2,6 @@
 
 use crate::device::{DeviceResult, Plan};
 use crate::layout::Ptr;
-use crate::ptx;
 
 /// Loaded code, as its device knows it. It lives as long as the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,12 +10,6 @@ pub struct Module(pub usize);
 /// A kernel of loaded code, as its device knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry(pub usize);
-
-/// Bytes of shared memory that a hardware block of so many lanes needs beside what its kernel declares: for `counters`, of code
-/// that counts.
-pub fn counter_bytes(counters: Option<u32>, lanes: u32) -> u32 {
-    counters.map_or(0, |counters| ptx::counter_bytes(counters, lanes))
-}
 
 /// A device that runs compiled code: what [`crate::cuda::code::build`] made for its target.
 pub trait CompiledDevice {

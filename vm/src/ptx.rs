@@ -40,7 +40,8 @@ use analysis::interprocedural::{self, Analysis};
 pub use blocks::{Blocks, block_starts, first_block};
 use emit::calls::{self, by_interpreter, interpreted, tail_calls};
 use emit::counts;
-pub(crate) use emit::counts::{array as counters, shared_bytes as counter_bytes};
+pub use emit::counts::shared_bytes as counter_bytes;
+pub(crate) use emit::counts::{array as counters, places as counts};
 use emit::{entry, function};
 pub use image::{Image, ImageLayout};
 use lines::Lines;
@@ -311,10 +312,12 @@ pub fn compile(unit: &Unit) -> Compiled {
     analysis.leave_out(&unit.cold, &unit.entries);
     analysis.find_large();
     analysis.lines = unit.options.line_info.then(|| Lines::of(unit.program)).flatten();
-    analysis.counters = unit
-        .options
-        .counts
-        .then(|| Counters::of(&analysis, &unit.entries, unit.options.counts_warps));
+    if unit.options.counts {
+        let kernels = unit.entries.iter().filter_map(|index| analysis.of(*index));
+        let frames = unit.options.frame_memory > 0 && kernels.into_iter().any(|facts| facts.frame.bytes > 0);
+        let counters = Counters::of(&analysis, &unit.entries, unit.options.counts_warps, frames);
+        analysis.counters = Some(counters);
+    }
     let mut layout = ImageLayout::new(unit.program);
     layout.constant &= !unit.options.far_images;
     let mut compiled = Compiled::default();
@@ -355,7 +358,7 @@ pub fn compile(unit: &Unit) -> Compiled {
     let files = analysis.lines.as_ref().map_or_else(String::new, Lines::files);
     let mut text = preamble() + &files + &layout.declaration(&unit.prefix);
     if let Some(counters) = &analysis.counters {
-        counts::declarations(unit, counters, &mut text);
+        counts::declarations(unit, &layout, counters, &mut text);
     }
     for (i, _) in unit.program.meta.functions.iter().enumerate() {
         let index = i as u32 + analysis.imported;

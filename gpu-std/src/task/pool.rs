@@ -65,8 +65,8 @@ pub(super) fn count(counter: &AtomicU32) -> u32 {
     before
 }
 
-/// Adds to a counter that only the caller writes.
-fn add(counter: &AtomicU64, nanoseconds: u64) {
+/// Adds to a time that only the caller writes.
+fn add_time(counter: &AtomicU64, nanoseconds: u64) {
     counter.store(counter.load(Relaxed).wrapping_add(nanoseconds), Relaxed);
 }
 
@@ -210,17 +210,11 @@ impl Pool {
         self.count_shared();
     }
 
-    /// There is one more job that is nobody's own.
+    /// Counts one more job that is in no deque.
     pub(super) fn count_shared(&self) {
+        // A worker may take a job before it is counted, so this may be below 0.
         let now = self.shared.add(1).wrapping_add(1);
-        // Counters of workers that take jobs may be ahead of those that bring them, so `now` may be below 0.
-        let mut most = self.most_shared.glance();
-        while (now as i32) > most as i32 {
-            match self.most_shared.replace(most, now) {
-                Ok(()) => break,
-                Err(found) => most = found,
-            }
-        }
+        self.most_shared.raise(now);
     }
 
     pub fn push_to_worker(&self, job: *mut Job, number: u32) {
@@ -454,7 +448,7 @@ impl Pool {
     }
 
     pub fn queued(&self) -> u32 {
-        self.shared.get()
+        (self.shared.get() as i32).max(0) as u32
     }
 
     pub fn most_queued(&self) -> u32 {
@@ -502,7 +496,7 @@ impl Idle {
             self.searches = false;
         }
         if self.looks > 0 {
-            add(&worker.counters.idle, crate::time() - self.began);
+            add_time(&worker.counters.idle, crate::time() - self.began);
             self.looks = 0;
         }
     }
@@ -645,7 +639,7 @@ impl Pool {
         self.started.set(number);
         let result = catch(root);
         self.work(0, || self.is_quiet());
-        self.took_part(0, began);
+        self.count_time(0, began);
         self.ended.set(number);
         result
     }
@@ -660,14 +654,14 @@ impl Pool {
         }
         let began = crate::time();
         self.work(me, || has_come(&self.ended));
-        self.took_part(me, began);
+        self.count_time(me, began);
         None
     }
 
     /// Counts the time that a worker was in a call of [`run`].
-    fn took_part(&self, me: u32, began: u64) {
+    fn count_time(&self, me: u32, began: u64) {
         if let Some(worker) = self.worker(me) {
-            add(&worker.counters.time, crate::time() - began);
+            add_time(&worker.counters.time, crate::time() - began);
         }
     }
 }

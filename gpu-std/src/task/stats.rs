@@ -18,8 +18,8 @@ pub(super) struct Counters {
     pub time: AtomicU64,
 }
 
-/// Where the counters are, for `gpu-run --stats`: it looks for this in a program's data, and knows it by its first bytes. Its
-/// twin is `Table` in gpu-run's `vm/src/store/tasks.rs`.
+/// Where the counters are, for `gpu-run --stats`. It looks for this table in a program's data, and knows it by its first bytes.
+/// Its twin is `Table` in gpu-run's `vm/src/store/tasks.rs`.
 #[cfg(target_arch = "wasm32")]
 mod table {
     use core::mem::offset_of;
@@ -35,14 +35,13 @@ mod table {
     struct Table {
         magic: [u8; 16],
         pool: &'static Pool,
-        /// Where the pool has the workers' address and their number, how far they are from each other, and where each has its
-        /// counters.
+        /// Where the pool has the address of its workers, and their number.
         workers: u32,
         worker_count: u32,
+        /// Bytes from a worker to the next, and where each has its counters.
         worker_bytes: u32,
         counters: u32,
-        /// Where the pool has the numbers of tasks that were spawned, how many of these there are, and how far they are from each
-        /// other.
+        /// Where the pool has its counters of spawned tasks, their number, and bytes from one to the next.
         spawned: u32,
         spawned_count: u32,
         spawned_bytes: u32,
@@ -86,7 +85,8 @@ pub(super) use table::keep as keep_table;
 pub struct Stats {
     /// Threads that run tasks.
     pub workers: u32,
-    /// Jobs that were taken from a queue or from another worker. What a worker does of its own `join`s is none.
+    /// Jobs that were taken from a queue or from another worker. What a worker does of its own `join`s is none, and neither
+    /// are the pieces of a loop of [`par`](crate::par).
     pub executed: u64,
     /// Jobs that were taken from another worker.
     pub stolen: u64,
@@ -94,12 +94,14 @@ pub struct Stats {
     pub attempts: u64,
     /// Tasks with a handle.
     pub spawned: u32,
-    /// Jobs that lie in queues for all workers now.
+    /// Jobs that lie in no deque now: in queues for all workers, in those of single ones, and loops that workers share.
     pub queued: u32,
     /// The most that lay there at once.
     pub most_queued: u32,
     /// How long all workers together found nothing to do, in spells that have ended.
     pub idle: Duration,
+    /// How long all workers together took part in calls of [`run`](super::run) that have ended.
+    pub time: Duration,
 }
 
 /// Adds up what all workers have counted; `None` outside of [`run`](super::run). It looks at each of them.
@@ -123,15 +125,16 @@ pub fn stats() -> Option<Stats> {
         most_queued: current.pool.most_queued(),
         ..Stats::default()
     };
+    let read = |counter| u64::from(atomic::load(counter, SeqCst, Scope::Device));
+    let read_time = |counter| Duration::from_nanos(atomic::load(counter, SeqCst, Scope::Device));
     for worker in current.pool.workers() {
-        let (counters, read) = (&worker.counters, |counter| {
-            u64::from(atomic::load(counter, SeqCst, Scope::Device))
-        });
+        let counters = &worker.counters;
         stats.workers += 1;
         stats.executed += read(&counters.executed);
         stats.stolen += read(&counters.stolen);
         stats.attempts += read(&counters.attempts);
-        stats.idle += Duration::from_nanos(atomic::load(&counters.idle, SeqCst, Scope::Device));
+        stats.idle += read_time(&counters.idle);
+        stats.time += read_time(&counters.time);
     }
     Some(stats)
 }

@@ -34,7 +34,7 @@ pub struct Run<'r> {
     pub heap: &'r HeapStats,
     /// What `--leak-check` found, if it looked.
     pub leaks: Option<&'r [Leak]>,
-    /// What the tasks of a program did that runs some.
+    /// What the program's tasks did, if it ran some.
     pub tasks: Option<TaskStats>,
 }
 
@@ -85,7 +85,6 @@ impl Run<'_> {
             false => "not used".to_owned(),
         };
         let (requests, debug) = (&outcome.requests, &outcome.debug);
-        let plural = |count: u64| if count == 1 { "" } else { "s" };
         let threads = match outcome.spawned {
             Some(spawned) => format!("{} spawned, at most {} at once,", spawned.threads, spawned.most),
             None => self.threads.to_string(),
@@ -182,13 +181,18 @@ fn compiler(code: &Code) -> Option<json::Compiler> {
     }
 }
 
+/// What makes a word mean so many.
+fn plural(count: u64) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}
+
 /// The line of tasks.
 fn tasks_line(tasks: &TaskStats) -> String {
-    let plural = |count: u64| if count == 1 { "" } else { "s" };
     let idle = match tasks.time.is_zero() {
         true => String::new(),
         false => {
-            let share = tasks.idle.as_secs_f64() / tasks.time.as_secs_f64();
+            // Of a run that did not end, its time is not known.
+            let share = (tasks.idle.as_secs_f64() / tasks.time.as_secs_f64()).min(1.0);
             format!("; idle for {:.1} % of their time", 100.0 * share)
         }
     };

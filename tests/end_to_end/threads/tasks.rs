@@ -107,16 +107,17 @@ fn counted(device: &str) -> Tested {
     };
     let output = run("many_tasks", "--stats=json");
     let tasks = stats(&output)?["tasks"].clone();
-    let number = |key: &str| tasks[key].as_u64().unwrap_or(u64::MAX);
-    // A task is run by a worker that takes it from a queue, be it its own.
-    let right = number("workers") == u64::from(THREADS)
-        && number("spawned") == 2000
-        && (2000..4000).contains(&number("executed"))
-        && number("stolen") <= number("executed").min(number("attempts"))
-        && number("queued") == 0
-        && number("most_queued") <= 2000
-        && tasks["idle_ms"].as_f64() <= tasks["worker_ms"].as_f64()
-        && tasks["worker_ms"].as_f64() > Some(0.0);
+    let number = |key: &str| tasks[key].as_f64().unwrap_or(f64::NAN);
+    // A task is run by a worker that takes it from a queue, be it its own. A deque has room for few of them.
+    let right = number("workers") == f64::from(THREADS)
+        && number("spawned") == 2000.0
+        && (2000.0..4000.0).contains(&number("executed"))
+        && (0.0..=number("executed")).contains(&number("stolen"))
+        && number("stolen") <= number("attempts")
+        && number("queued") == 0.0
+        && (1.0..=2000.0).contains(&number("most_queued"))
+        && number("worker_ms") > 0.0
+        && (0.0..=number("worker_ms")).contains(&number("idle_ms"));
     expect(right, "2,000 tasks on 40 workers must be counted", &output)?;
     let spread = run("fibonacci_spread", "--stats=json");
     expect(

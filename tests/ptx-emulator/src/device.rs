@@ -6,6 +6,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use gpu_run_vm::compiled::{self, CompiledDevice, Entry};
+use gpu_run_vm::ptx::counter_bytes;
 use gpu_run_vm::{CodeFormat, Target};
 use gpu_run_vm::{Cpu, Device, DeviceError, DeviceResult, Pinned, Plan, Ptr};
 use memmap2::MmapMut;
@@ -224,7 +225,7 @@ impl CompiledDevice for Emulator {
             lanes: threads,
             lanes_per_block,
             shared_units: 0,
-            counter_bytes: compiled::counter_bytes(counters, lanes_per_block),
+            counter_bytes: counter_bytes(counters, lanes_per_block),
             lane_segment_units: 0,
             slice: 20_000,
         }

@@ -139,7 +139,7 @@ pub fn options(program: &Program, threads: u32, call_depth: u32, tuning: Tuning,
             frames => frames,
         },
         frame_memory: around.frame_memory,
-        // Which reads the whole program.
+        // `threads_may_wait` reads the whole program.
         frame_lanes: match around.frame_memory > 0 && threads_may_wait(program) {
             true => LANES_AT_LEAST,
             false => 0,

@@ -8,12 +8,13 @@ use cudarc::driver::sys::{
 };
 
 use super::{Cuda, attribute, driver};
-use crate::compiled::{CompiledDevice, Entry, Module, counter_bytes};
+use crate::compiled::{CompiledDevice, Entry, Module};
 use crate::cuda::link::{Input, LinkOptions, Progress, link};
 use crate::cuda::sass::{FunctionStats, parse};
 use crate::device::{CodeFormat, Target};
 use crate::device::{Device, DeviceError, DeviceResult, Plan, WARP};
 use crate::layout::{BLOCK_LANES, Ptr};
+use crate::ptx::counter_bytes;
 
 // The driver's pointers are the handles.
 

@@ -37,8 +37,9 @@ pub(super) struct CompiledCode {
     deep_calls: bool,
     /// Memory has its last size when a run begins.
     fixed_memory: bool,
-    /// Counters of its basic blocks, if it counts.
+    /// Counters of its basic blocks, if it counts, and where it has the addresses of the counts in memory.
     pub(super) counters: Option<u32>,
+    pub(super) counts: Option<Ptr>,
 }
 
 /// What all compiled instances of a store share.
@@ -163,9 +164,12 @@ impl Store {
             None => None,
         };
         let counts = self.counts_blocks().is_some();
-        let counters = match self.device.as_compiled().filter(|_| counts) {
-            Some(device) => Some(device.variable(module, &ptx::counters(prefix))?.1 as u32 / 4),
-            None => None,
+        let (counters, counts) = match self.device.as_compiled().filter(|_| counts) {
+            Some(device) => (
+                Some(device.variable(module, &ptx::counters(prefix))?.1 as u32 / 4),
+                Some(device.variable(module, &ptx::counts(prefix))?.0),
+            ),
+            None => (None, None),
         };
         let memory = memory.map_or(self.no_memory, |memory| self.memory_infos[memory as usize].record);
         let base = self.fetch::<layout::Memory>(memory)?.base;
@@ -185,6 +189,7 @@ impl Store {
             deep_calls: code.deep_calls,
             fixed_memory: code.fixed_memory,
             counters,
+            counts,
         });
         Ok(())
     }

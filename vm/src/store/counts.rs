@@ -115,6 +115,11 @@ impl Store {
         let at = counting.record.at_least(device, size_of::<layout::Counts>() as u64)?;
         // SAFETY: allocated with this size; no kernel runs.
         unsafe { device.write(at, bytemuck::bytes_of(&record))? };
+        let codes = self.instance_infos.iter().filter_map(|info| info.code.as_ref());
+        for places in codes.filter_map(|code| code.counts) {
+            // SAFETY: a variable of two addresses; no kernel runs.
+            unsafe { device.write(places, bytemuck::bytes_of(&[record.by_word, record.by_warp]))? };
+        }
         Ok(at)
     }
 

@@ -51,7 +51,7 @@ pub struct Stats {
     /// Bytes of the compiled code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cubin_bytes: Option<usize>,
-    /// What the scheduler of tasks did, of a program that runs some.
+    /// What the scheduler of tasks did, if the program ran some.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tasks: Option<Tasks>,
 }
@@ -63,20 +63,20 @@ pub struct Tasks {
     /// Threads that ran tasks.
     pub workers: u32,
     /// Tasks with a handle.
-    pub spawned: u64,
+    pub spawned: u32,
     /// Jobs that were taken from a queue or from another worker.
     pub executed: u64,
     /// Jobs that were taken from another worker.
     pub stolen: u64,
     /// Looks into another worker's deque.
     pub attempts: u64,
-    /// Jobs that lay in queues for all workers when the program ended.
+    /// Jobs that lay in shared queues when the program ended.
     pub queued: u32,
     /// The most that lay there at once.
     pub most_queued: u32,
     /// How long workers found nothing to do, all together.
     pub idle_ms: f64,
-    /// How long they took part in runs that have ended, all together.
+    /// How long they took part in runs, all together. A run that was stopped is not in it.
     pub worker_ms: f64,
 }
 

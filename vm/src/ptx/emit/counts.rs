@@ -4,14 +4,12 @@
 //! in memory.
 
 use std::fmt::Write;
-use std::mem::offset_of;
 
-use crate::layout::{
-    BLOCK_FIRST, BLOCK_LANES, BLOCK_POLLS, BLOCK_SIZE, BLOCK_WORDS, COUNT_PASSES, COUNT_POLLS, Counts, Launch,
-};
+use crate::layout::{BLOCK_FIRST, BLOCK_LANES, BLOCK_POLLS, BLOCK_SIZE, BLOCK_WORDS, COUNT_PASSES, COUNT_POLLS};
 use crate::ptx::Unit;
 use crate::ptx::analysis::counters::{Counters, MOST_CALLS};
 use crate::ptx::emit::function::Compiler;
+use crate::ptx::image::ImageLayout;
 use crate::ptx::writer::ptx;
 
 /// The name of the hardware block's shared memory, and the bytes in it where what is there begins.
@@ -31,9 +29,10 @@ const _: () = {
     assert!(passes * ((COUNT_POLLS + BLOCK_LANES) as u64) < 1 << 32);
 };
 
-/// Bytes of shared memory that code with so many counters needs in a hardware block of so many lanes, which clear whole rows.
-pub fn shared_bytes(counters: u32, lanes: u32) -> u32 {
-    bytes(counters, lanes)
+/// Bytes of shared memory for so many counters in a hardware block of so many lanes, which clear whole rows. `None`: of code
+/// that does not count.
+pub fn shared_bytes(counters: Option<u32>, lanes: u32) -> u32 {
+    counters.map_or(0, |counters| bytes(counters, lanes))
 }
 
 /// Bytes up to the end of so many counters, and of so many words more.
@@ -46,14 +45,32 @@ pub fn array(prefix: &str) -> String {
     format!("{prefix}counters")
 }
 
+/// The name of the array of the addresses of the counts in memory, by [`What`].
+pub fn places(prefix: &str) -> String {
+    format!("{prefix}counts")
+}
+
+/// What is counted of a block.
+#[derive(Clone, Copy)]
+enum What {
+    Lanes,
+    Warps,
+}
+
 /// What a module declares that counts.
-pub fn declarations(unit: &Unit, counters: &Counters, out: &mut String) {
+pub fn declarations(unit: &Unit, layout: &ImageLayout, counters: &Counters, out: &mut String) {
     let words: Vec<String> = counters
         .words
         .iter()
         .map(|word| (unit.code_start + word).to_string())
         .collect();
     _ = writeln!(out, ".extern .shared .align 8 .b8 {BLOCK}[];");
+    _ = writeln!(
+        out,
+        ".visible .{} .align 8 .b64 {}[2];",
+        layout.space(),
+        places(&unit.prefix)
+    );
     _ = writeln!(
         out,
         ".visible .global .align 4 .b32 {}[{}] = {{{}}};",
@@ -75,7 +92,7 @@ impl Compiler<'_> {
         };
         let word = self.first_word(block);
         let (number, warps, first) = (counters.number(word), counters.warps, counters.words.len() as u32);
-        self.add_to_count(word, number, offset_of!(Counts, by_word), "");
+        self.add_to_count(word, number, What::Lanes, "");
         if !warps {
             return;
         }
@@ -86,42 +103,30 @@ impl Compiler<'_> {
         ptx!(self, "and.b32 {lanes}, {lanes}, {below};");
         ptx!(self, "setp.eq.u32 {p}, {lanes}, 0;");
         let number = number.map(|number| first + number);
-        self.add_to_count(word, number, offset_of!(Counts, by_warp), &format!("@{p} "));
+        self.add_to_count(word, number, What::Warps, &format!("@{p} "));
     }
 
     /// Adds 1 to a counter, or without one to the count of a word in memory; `if_` is the guard.
-    fn add_to_count(&mut self, word: u32, counter: Option<u32>, field: usize, if_: &str) {
+    fn add_to_count(&mut self, word: u32, counter: Option<u32>, what: What, if_: &str) {
         if let Some(number) = counter {
             return ptx!(self, "{if_}red.shared.add.u32 [{BLOCK}+{}], 1;", FIRST + 4 * number);
         }
-        // Multiprocessors have copies, so that few wait for each other.
-        let (at, one, position) = (self.w.pair(), self.w.pair(), self.position(word));
-        let (copy, copies, words) = (self.w.word(), self.w.word(), self.w.word());
-        let (counts, record) = self.counts_in_memory(field);
+        let (counts, one) = (self.counts_in_memory(what), self.w.pair());
         ptx!(
             self,
-            "ld.global.b32 {copies}, [{record}+{}];",
-            offset_of!(Counts, copies)
+            "add.s64 {counts}, {counts}, {};",
+            8 * u64::from(self.unit.code_start + word)
         );
-        ptx!(self, "ld.global.b32 {words}, [{record}+{}];", offset_of!(Counts, words));
-        ptx!(self, "mov.u32 {copy}, %smid;");
-        ptx!(self, "rem.u32 {copy}, {copy}, {copies};");
-        ptx!(self, "mad.lo.u32 {copy}, {copy}, {words}, {position};");
-        ptx!(self, "mad.wide.u32 {at}, {copy}, 8, {counts};");
         ptx!(self, "mov.b64 {one}, 1;");
-        ptx!(self, "{if_}red.relaxed.gpu.global.add.u64 [{at}], {one};");
+        ptx!(self, "{if_}red.relaxed.gpu.global.add.u64 [{counts}], {one};");
     }
 
-    /// The address of the counts in memory that a field of [`Counts`] has, and that of its record.
-    fn counts_in_memory(&mut self, field: usize) -> (String, String) {
-        let (counts, record, launch) = (self.w.pair(), self.w.pair(), self.launch());
-        ptx!(
-            self,
-            "ld.global.b64 {record}, [{launch}+{}];",
-            offset_of!(Launch, counts)
-        );
-        ptx!(self, "ld.global.b64 {counts}, [{record}+{field}];");
-        (counts, record)
+    /// The address of the counts in memory.
+    fn counts_in_memory(&mut self, what: What) -> String {
+        let (counts, space) = (self.w.pair(), self.layout.space());
+        let places = places(&self.unit.prefix);
+        ptx!(self, "ld.{space}.b64 {counts}, [{places}+{}];", 8 * what as u32);
+        counts
     }
 
     /// Makes the hardware block's counters ready, before its lanes do anything else.
@@ -169,22 +174,22 @@ impl Compiler<'_> {
         ptx!(self, "and.b32 {polls}, {polls}, {};", COUNT_POLLS - 1);
         ptx!(self, "setp.ne.u32 {p}, {polls}, {};", COUNT_POLLS - 1);
         ptx!(self, "@{p} bra {done};");
-        self.flush_to(FIRST, offset_of!(Counts, by_word));
+        self.flush_to(FIRST, What::Lanes);
         if warps {
-            self.flush_to(first_of_warps, offset_of!(Counts, by_warp));
+            self.flush_to(first_of_warps, What::Warps);
         }
         self.w.label(&done);
     }
 
-    /// Empties the counters from this byte of shared memory on into the counts in memory that a field has.
-    fn flush_to(&mut self, from: u32, field: usize) {
+    /// Empties the counters from this byte of shared memory on into the counts in memory.
+    fn flush_to(&mut self, from: u32, what: What) {
         let Some(counters) = &self.analysis.counters else {
             return;
         };
         let (next, empty, p) = (self.w.new_label("FLUSH"), self.w.new_label("EMPTY"), self.w.predicate());
         let [table, at, word_at] = std::array::from_fn(|_| self.w.pair());
         let (number, count, word, wide) = (self.w.word(), self.w.word(), self.w.word(), self.w.pair());
-        let (counts, _) = self.counts_in_memory(field);
+        let counts = self.counts_in_memory(what);
         ptx!(self, "mov.b32 {number}, 0;");
         self.w.label(&next);
         ptx!(self, "mov.u64 {at}, {BLOCK};");

@@ -32,7 +32,7 @@ const MOST_LANES: u32 = 2048;
 /// Lanes of a hardware block of which each has a frame of so many bytes: as many as make a multiprocessor with so much shared
 /// memory hold the most, of at most `most`; and how many that are. A block of code that counts has `counters` beside its frames.
 fn lanes_of_block(bytes: u32, counters: Option<u32>, memory: u32, most: u32) -> Option<(u32, u32)> {
-    let taken = |lanes: u32| bytes * lanes + counters.map_or(0, |counters| shared_bytes(counters, lanes));
+    let taken = |lanes: u32| bytes * lanes + shared_bytes(counters, lanes);
     let resident = |lanes: u32| (memory / (taken(lanes) + BESIDE) * lanes).min(MOST_LANES);
     let sizes = (LANES..=most).step_by(LANES as usize);
     // Then a launch needs no leave for more shared memory.

@@ -106,7 +106,7 @@ GPU_RUN_INLINE bool is_faster_together() {
 #pragma clang loop unroll(disable)
   for (u32 i = 0; i < warps_in_block(); i++) {
     const Shared &warp = of_warps[i];
-    // A warp that is behind has no sum yet.
+    // A warp that has not come so far has no sum yet.
     if (!warp.measured[false]) continue;
     // Of so many warps no sum is too large.
     together += warp.measured[true] / MOST_WARPS;

@@ -313,8 +313,8 @@ pub fn compile(unit: &Unit) -> Compiled {
     analysis.find_large();
     analysis.lines = unit.options.line_info.then(|| Lines::of(unit.program)).flatten();
     if unit.options.counts {
-        let kernels = unit.entries.iter().filter_map(|index| analysis.of(*index));
-        let frames = unit.options.frame_memory > 0 && kernels.into_iter().any(|facts| facts.frame.bytes > 0);
+        let mut kernels = unit.entries.iter().filter_map(|index| analysis.of(*index));
+        let frames = unit.options.frame_memory > 0 && kernels.any(|facts| facts.frame.bytes > 0);
         let counters = Counters::of(&analysis, &unit.entries, unit.options.counts_warps, frames);
         analysis.counters = Some(counters);
     }

@@ -16,12 +16,8 @@ pub(super) struct Current {
 mod of_target {
     use super::*;
 
-    pub(in crate::task) static POOL: Pool = Pool::new();
-
     /// The pool of the kernel.
-    pub(in crate::task) fn pool() -> &'static Pool {
-        &POOL
-    }
+    pub(in crate::task) static POOL: Pool = Pool::new();
 
     impl Current {
         #[inline]
@@ -66,10 +62,10 @@ mod of_target {
     }
 }
 
+#[cfg(target_arch = "wasm32")]
+pub(super) use of_target::POOL;
 #[cfg(not(target_arch = "wasm32"))]
 pub(super) use of_target::with;
-#[cfg(target_arch = "wasm32")]
-pub(super) use of_target::{POOL, pool};
 
 impl Current {
     pub fn worker(&self) -> &'static Worker {

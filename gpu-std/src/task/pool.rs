@@ -575,7 +575,7 @@ const SPREAD: u32 = 32;
 /// The threads of the kernel are the workers, or one of `spacing` neighbours each.
 #[cfg(target_arch = "wasm32")]
 fn start<R: Send>(spacing: u32, root: impl FnOnce() -> R + Send) -> Option<R> {
-    let (pool, id) = (context::pool(), crate::thread_id());
+    let (pool, id) = (&context::POOL, crate::thread_id());
     if id % spacing != 0 {
         return None;
     }

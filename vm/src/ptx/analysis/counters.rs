@@ -120,22 +120,14 @@ impl Graph {
                     false => way.loops,
                 };
                 if let Some(callee) = callee {
-                    improve(
-                        calls.entry(callee).or_insert(Way { loops, ..way }),
-                        Way { loops, ..way },
-                    );
+                    let way = Way { loops, ..way };
+                    let best = calls.entry(callee).or_insert(way);
+                    *best = way.max(*best);
                 }
             }
         }
         graph
     }
-}
-
-/// Takes the better of two ways; whether it is the new one.
-fn improve(way: &mut Way, other: Way) -> bool {
-    let better = other > *way;
-    *way = other.max(*way);
-    better
 }
 
 /// The best ways to functions from these entries; `None` where there is none.
@@ -164,8 +156,8 @@ fn ways(
         for (ty, next) in &graph.listed {
             let functions = pointed.get(ty).map_or(&[][..], |functions| functions);
             let way = way.and(*next).to_one_of(functions.len());
-            let new = !to_types.contains_key(ty);
-            if improve(to_types.entry(*ty).or_insert(way), way) || new {
+            if to_types.get(ty).is_none_or(|best| way > *best) {
+                to_types.insert(*ty, way);
                 found.extend(functions.iter().map(|function| (*function, way)));
             }
         }

@@ -19,6 +19,7 @@ pub mod cache;
 pub mod code;
 mod compiled;
 mod context;
+mod jump_tables;
 pub mod link;
 mod machine_code;
 pub mod nvtx;

@@ -18,10 +18,11 @@
 //! groups wait for all of the mask's lanes and then go on as groups still. Here all of the mask become its lanes: see
 //! `gathers`. `shapes` of `bench/ordinary` sorts by calls through a table. It takes 375 ms so, in place of 910 (one H200).
 //!
-//! A trap calls too, and nothing comes back from it. In a program's functions such calls count, for without these barriers
-//! they are faster: `json` of `bench/ordinary` takes 46 ms in place of 58. In kernels and in the runtime they do not count.
-//! In a kernel ptxas keeps values in registers that a warp shares, and may rely on lanes that leave a region together if it
-//! has no calls but these.
+//! A trap calls too, and nothing comes back from it: such calls do not count. In a kernel ptxas keeps values in registers
+//! that a warp shares, and may rely on lanes that leave a region together if it has no calls but these.
+//!
+//! A jump table parts lanes, and a region may call nothing on any of its ways. Where they lead is in the cubin: see
+//! [`jump_tables`].
 //!
 //! No result depends on it. A region with calls does not promise that lanes leave it together, because of just these
 //! callees. So nothing that ptxas writes after it may rely on that. Nor do lanes that go on find values of another way in
@@ -36,6 +37,7 @@ use std::collections::BTreeMap;
 
 use object::{Object, ObjectSection, SectionFlags};
 
+use super::jump_tables;
 use crate::device::{CodeFormat, Target};
 use crate::ptx::Options;
 
@@ -170,11 +172,16 @@ fn decode(code: &[u8]) -> Vec<Instruction> {
     code.chunks_exact(BYTES).map(instruction).collect()
 }
 
+/// The machine code of a function.
+struct Code {
+    instructions: Vec<Instruction>,
+    /// The instructions to which its indirect branches may lead.
+    jumps: BTreeMap<usize, Vec<usize>>,
+}
+
 /// The searches of a function's code for what lies between two places.
 struct Search<'a> {
-    code: &'a [Instruction],
-    /// Whether calls count that do not come to a region's end, because they trap.
-    traps_count: bool,
+    code: &'a Code,
     /// By instruction, the search that has seen it last.
     seen: Vec<u32>,
     /// Which search this is.
@@ -182,11 +189,10 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(code: &'a [Instruction], traps_count: bool) -> Self {
+    fn new(code: &'a Code) -> Self {
         Self {
             code,
-            traps_count,
-            seen: vec![0; code.len() + 1],
+            seen: vec![0; code.instructions.len() + 1],
             number: 0,
         }
     }
@@ -210,32 +216,28 @@ impl<'a> Search<'a> {
         }
         let (mut open, mut calls, mut edges) = (vec![begin + 1], Vec::new(), Vec::new());
         while let Some(at) = open.pop() {
-            let Some(instruction) = self.code.get(at).copied() else {
+            let Some(instruction) = self.code.instructions.get(at).copied() else {
                 return true;
             };
             if !self.sees(at) {
                 continue;
             }
-            if instruction.opcode() == BRX {
+            let jumps = self.code.jumps.get(&at);
+            if instruction.opcode() == BRX && jumps.is_none() {
                 return true;
             }
             if instruction.is_call() || instruction.is_meeting() {
-                if self.traps_count {
-                    return true;
-                }
                 calls.push(at);
             }
             let mut goes = |to: usize| {
-                // Only calls that were noted are looked for on the way back.
-                if !self.traps_count {
-                    edges.push((to, at));
-                }
+                edges.push((to, at));
                 open.push(to);
             };
-            let leaves = [BRA, EXIT, RET].contains(&instruction.opcode());
+            let leaves = [BRA, BRX, EXIT, RET].contains(&instruction.opcode());
             if instruction.opcode() == BRA {
                 goes(instruction.target(at));
             }
+            jumps.into_iter().flatten().for_each(|to| goes(*to));
             if !leaves || !instruction.is_sure() {
                 goes(at + 1);
             }
@@ -259,15 +261,16 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The ends of regions at which lanes are no longer to wait, in the code of a program's function or in other code.
-fn around_calls(code: &[Instruction], of_program: bool) -> Vec<usize> {
+/// The ends of regions at which lanes are no longer to wait.
+fn around_calls(function: &Code) -> Vec<usize> {
+    let code = &function.instructions;
     let of = |opcode| move |(at, instruction): (usize, &Instruction)| (instruction.opcode() == opcode).then_some(at);
     // By their ends: the region's `BSSY` names the instruction after that.
     let mut begins: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for at in code.iter().enumerate().filter_map(of(BSSY)) {
         begins.entry(code[at].target(at).wrapping_sub(1)).or_default().push(at);
     }
-    let mut search = Search::new(code, of_program);
+    let mut search = Search::new(function);
     let releases = |end: &usize| match begins.get(end) {
         Some(begins) => begins.iter().any(|begin| search.calls_or_meets(*begin, *end)),
         None => code[*end].low >> 16 & 15 >= SAVED,
@@ -275,31 +278,40 @@ fn around_calls(code: &[Instruction], of_program: bool) -> Vec<usize> {
     code.iter().enumerate().filter_map(of(BSYNC)).filter(releases).collect()
 }
 
-/// Whether the section of this name has the code of a program's function, as the store's units name them: `i0_f60`.
-fn is_function(section: &str) -> bool {
-    let name = section.strip_prefix(".text.i").and_then(|name| name.split_once("_f"));
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    name.is_some_and(|(program, function)| is_number(program) && is_number(function))
-}
-
-/// Passes the machine code of each function of an ELF file to `function`, and whether it is one of a program.
+/// Passes the machine code of each function of an ELF file to `function`, as bytes and as what they are.
 ///
 /// # Errors
 ///
 /// It is no ELF file; nothing was passed.
-fn visit(cubin: &mut [u8], mut function: impl FnMut(&mut [u8], bool)) -> Result<(), object::Error> {
+fn visit(cubin: &mut [u8], mut function: impl FnMut(&mut [u8], &Code)) -> Result<(), object::Error> {
     let file = object::File::parse(&*cubin)?;
     let executable = |section: &object::Section<'_, '_>| match section.flags() {
         SectionFlags::Elf { sh_flags } => sh_flags & u64::from(object::elf::SHF_EXECINSTR) != 0,
         _ => false,
     };
-    let ranges = file
-        .sections()
-        .filter(executable)
-        .filter_map(|section| Some((section.file_range()?, section.name().is_ok_and(is_function))));
-    let ranges: Vec<((u64, u64), bool)> = ranges.collect();
-    for ((begin, len), of_program) in ranges {
-        function(&mut cubin[begin as usize..(begin + len) as usize], of_program);
+    let mut functions = Vec::new();
+    for section in file.sections().filter(executable) {
+        let (Some((begin, len)), Ok(name)) = (section.file_range(), section.name()) else {
+            continue;
+        };
+        let attributes = name
+            .strip_prefix(".text")
+            .and_then(|name| file.section_by_name(&format!(".nv.info{name}")))
+            .and_then(|section| section.data().ok())
+            .unwrap_or_default();
+        let range = begin as usize..(begin + len) as usize;
+        let place = |offset: u32| offset as usize / BYTES;
+        let jumps = jump_tables::targets(attributes).into_iter();
+        let code = Code {
+            instructions: decode(&cubin[range.clone()]),
+            jumps: jumps
+                .map(|(at, to)| (place(at), to.into_iter().map(place).collect()))
+                .collect(),
+        };
+        functions.push((range, code));
+    }
+    for (range, code) in functions {
+        function(&mut cubin[range], &code);
     }
     Ok(())
 }
@@ -315,20 +327,19 @@ pub fn remove(cubin: &mut [u8], kept: Kept) -> Result<usize, object::Error> {
     if kept == Kept::All {
         return Ok(removed);
     }
-    visit(cubin, |code, of_program| {
-        let instructions = decode(code);
+    visit(cubin, |bytes, code| {
         let mut replace = |at: usize, by: Instruction| {
-            let bytes = &mut code[at * BYTES..][..BYTES];
+            let bytes = &mut bytes[at * BYTES..][..BYTES];
             bytes[..8].copy_from_slice(&by.low.to_le_bytes());
             bytes[8..].copy_from_slice(&by.high.to_le_bytes());
         };
-        for at in superfluous(&instructions, kept, of_program) {
-            let high = instructions[at].high & SCHEDULING | TELLS_NONE;
+        for at in superfluous(code, kept) {
+            let high = code.instructions[at].high & SCHEDULING | TELLS_NONE;
             replace(at, Instruction { low: NOP, high });
             removed += 1;
         }
         if kept == Kept::WithoutCalls {
-            for (at, by) in gathers(&instructions) {
+            for (at, by) in gathers(&code.instructions) {
                 replace(at, by);
             }
         }
@@ -371,11 +382,14 @@ fn gathers(code: &[Instruction]) -> Vec<(usize, Instruction)> {
 }
 
 /// The instructions of a function that are not needed where these barriers are kept.
-fn superfluous(code: &[Instruction], kept: Kept, of_program: bool) -> Vec<usize> {
+fn superfluous(code: &Code, kept: Kept) -> Vec<usize> {
+    let instructions = code.instructions.iter().enumerate();
     match kept {
         Kept::All => Vec::new(),
-        Kept::WithoutCalls => around_calls(code, of_program),
-        Kept::None => (0..code.len()).filter(|at| code[*at].is_of_barriers()).collect(),
+        Kept::WithoutCalls => around_calls(code),
+        Kept::None => instructions
+            .filter_map(|(at, one)| one.is_of_barriers().then_some(at))
+            .collect(),
     }
 }
 
@@ -399,6 +413,17 @@ mod tests {
         Instruction { low, high }
     }
 
+    fn code(instructions: &[Instruction]) -> Code {
+        Code {
+            instructions: instructions.to_vec(),
+            jumps: BTreeMap::new(),
+        }
+    }
+
+    fn released(instructions: &[Instruction]) -> Vec<usize> {
+        around_calls(&code(instructions))
+    }
+
     /// A region of seven instructions with this one in it.
     fn region(inside: Instruction) -> [Instruction; 8] {
         [BSSY_B6, BRANCH_IF, inside, OTHER, OTHER, OTHER, BSYNC_B6, END]
@@ -406,21 +431,35 @@ mod tests {
 
     #[test]
     fn lanes_wait_at_the_end_of_a_region_unless_it_calls_or_meets() {
-        assert_eq!(around_calls(&region(OTHER), true), []);
-        assert_eq!(around_calls(&region(CALL), true), [6]);
-        assert_eq!(around_calls(&region(MEETING), true), [6]);
-        // Where a jump leads that a table names is not known.
-        assert_eq!(around_calls(&region(of(0x7949, 0x000f_ea00_0380_0000)), true), [6]);
+        assert_eq!(released(&region(OTHER)), []);
+        assert_eq!(released(&region(CALL)), [6]);
+        assert_eq!(released(&region(MEETING)), [6]);
+    }
+
+    #[test]
+    fn lanes_wait_for_those_that_a_jump_table_has_parted() {
+        let jump = of(0xffff_fff0_0400_7949, 0x000f_ea00_0383_ffff); // BRX R4
+        let mut code = code(&[BSSY_B6, jump, OTHER, OTHER, OTHER, OTHER, BSYNC_B6, CALL, END]);
+        // Where it leads is not known.
+        assert_eq!(around_calls(&code), [6]);
+        code.jumps.insert(1, vec![3, 5]);
+        assert_eq!(around_calls(&code), []);
+        // By one of its entries a lane traps.
+        code.jumps.insert(1, vec![3, 7]);
+        assert_eq!(around_calls(&code), []);
+        // By one of them it calls.
+        code.instructions[3] = CALL;
+        assert_eq!(around_calls(&code), [6]);
     }
 
     #[test]
     fn a_lane_that_is_alone_needs_none() {
         let breaks = of(0x0000_0000_0006_0942, 0x000f_ea00_0380_0000); // @P0 BREAK B6
         let saves = of(0x0000_0000_0b02_7355, 0x000e_2200_0010_0000); // BMOV.32.CLEAR R2, B11
-        let code = [saves, BSSY_B6, BRANCH_IF, breaks, CALL, BSYNC_B6, END];
-        assert_eq!(superfluous(&code, Kept::None, true), [0, 1, 3, 5]);
-        assert_eq!(superfluous(&code, Kept::WithoutCalls, true), [5]);
-        assert_eq!(superfluous(&code, Kept::All, true), []);
+        let code = code(&[saves, BSSY_B6, BRANCH_IF, breaks, CALL, BSYNC_B6, END]);
+        assert_eq!(superfluous(&code, Kept::None), [0, 1, 3, 5]);
+        assert_eq!(superfluous(&code, Kept::WithoutCalls), [5]);
+        assert_eq!(superfluous(&code, Kept::All), []);
         let options = |single_lane, reconverge| Options {
             single_lane,
             reconverge,
@@ -430,23 +469,6 @@ mod tests {
         assert_eq!(Kept::of(&options(false, true), true), Kept::WithoutCalls);
         assert_eq!(Kept::of(&options(false, false), true), Kept::All);
         assert_eq!(Kept::of(&options(true, true), false), Kept::All);
-    }
-
-    #[test]
-    fn functions_are_told_from_kernels_and_the_runtime() {
-        assert!(is_function(".text.i0_f60") && is_function(".text.i12_f0"));
-        for other in [
-            ".text.i0_start_60",
-            ".text.gpu_run_finish",
-            ".text.gpu_run_f",
-            ".text.gpu_run_f1",
-            ".text.i0_t60",
-            ".text.f64_promote_f32",
-            ".text",
-            "",
-        ] {
-            assert!(!is_function(other), "{other}");
-        }
     }
 
     #[test]
@@ -480,11 +502,11 @@ mod tests {
     fn a_call_after_the_region_is_none_of_it() {
         let mut code = region(OTHER);
         code[7] = CALL;
-        assert_eq!(around_calls(&code, true), []);
+        assert_eq!(released(&code), []);
         // Nor one that no way leads to.
         let always = of(0x0000_0000_0004_7947, 0x000f_ea00_0380_0000);
         let code = [BSSY_B6, always, CALL, OTHER, OTHER, OTHER, BSYNC_B6, END];
-        assert_eq!(around_calls(&code, true), []);
+        assert_eq!(released(&code), []);
     }
 
     #[test]
@@ -496,16 +518,15 @@ mod tests {
         let code = [BSSY_B6, forth, OTHER, OTHER, OTHER, OTHER, BSYNC_B6, CALL, back];
         assert_eq!(forth.target(1), 7);
         assert_eq!(back.target(8), 4);
-        assert_eq!(around_calls(&code, true), [6]);
+        assert_eq!(released(&code), [6]);
     }
 
     /// A trap: the call is out of line, and the thread ends after it.
     #[test]
-    fn lanes_of_a_kernel_and_the_runtime_wait_where_a_lane_may_trap() {
+    fn lanes_wait_where_a_lane_may_trap() {
         let forth = of(0x0000_0000_0014_0947, 0x000f_ea00_0380_0000); // @P0 BRA +0x60
         let code = [BSSY_B6, forth, OTHER, OTHER, OTHER, OTHER, BSYNC_B6, CALL, END];
-        assert_eq!(around_calls(&code, false), []);
-        assert_eq!(around_calls(&code, true), [6]);
+        assert_eq!(released(&code), []);
         // A lane that leaves the region and comes around a loop is in it anew.
         let out = of(0x0000_0000_0010_0947, 0x000f_ea00_0380_0000); // @P0 BRA +0x50
         let back = of(0xffff_fffc_00d8_7947, 0x000f_ea00_0383_ffff); // BRA -0x90
@@ -513,8 +534,8 @@ mod tests {
             OTHER, BSSY_B6, OTHER, out, OTHER, OTHER, OTHER, BSYNC_B6, CALL, back, END,
         ];
         assert_eq!((out.target(3), back.target(9)), (8, 0));
-        assert_eq!(around_calls(&code, false), []);
-        assert_eq!(around_calls(&region(CALL), false), [6]);
+        assert_eq!(released(&code), []);
+        assert_eq!(released(&region(CALL)), [6]);
     }
 
     #[test]
@@ -554,8 +575,9 @@ mod tests {
         assert!(status.ok()?.success(), "ptxas takes it");
         let mut bytes = std::fs::read(object).expect("an object");
         let mut count = 0;
-        visit(&mut bytes, |code, _| {
-            count += decode(code)
+        visit(&mut bytes, |_, code| {
+            count += code
+                .instructions
                 .iter()
                 .filter(|instruction| instruction.opcode() == BSSY)
                 .count();

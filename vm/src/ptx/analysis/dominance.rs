@@ -18,6 +18,17 @@ pub struct Hammock {
     pub between: BTreeSet<usize>,
 }
 
+/// A loop and the block in which its ways out come together: each lane that comes into the loop comes there once before it
+/// comes into the loop again, or ends, and none comes there that has not been in the loop.
+pub struct LoopEnd {
+    /// The loop's head.
+    pub head: usize,
+    /// The block in which all ways come together.
+    pub join: usize,
+    /// The blocks on the ways from the loop to it.
+    pub between: BTreeSet<usize>,
+}
+
 /// Of the blocks of a function without those that end the thread: which lie on all ways to one, and from it.
 pub struct Dominance<'a> {
     cfg: &'a Cfg,
@@ -86,41 +97,65 @@ impl<'a> Dominance<'a> {
         dominators.map(NodeIndex::index).filter(move |block| *block != outside)
     }
 
+    /// The next block on all ways to a block, or from it.
+    fn first(dominators: &Dominators<NodeIndex>, block: usize, outside: usize) -> Option<usize> {
+        let found = dominators.immediate_dominator(NodeIndex::new(block))?.index();
+        (found != outside).then_some(found)
+    }
+
+    fn successors(&self, block: usize) -> impl Iterator<Item = usize> {
+        let successors = self.cfg.blocks[block].successors.iter().copied();
+        successors.filter(|block| self.lives(block))
+    }
+
+    /// The blocks on the ways from some blocks, after `branch`, to `join`. None if a way leads back to `branch` before it comes
+    /// to the join, or into a loop that never ends.
+    fn between(&self, branch: usize, from: impl Iterator<Item = usize>, join: usize) -> Option<BTreeSet<usize>> {
+        let mut between = BTreeSet::new();
+        let mut work: Vec<usize> = from.collect();
+        while let Some(block) = work.pop() {
+            if block != join && between.insert(block) {
+                work.extend(self.successors(block));
+            }
+        }
+        let leaves = |block: &usize| self.after.immediate_dominator(NodeIndex::new(*block)).is_some();
+        (!between.contains(&branch) && between.iter().all(leaves)).then_some(between)
+    }
+
     /// The hammocks.
     pub fn hammocks(&self) -> Vec<Hammock> {
         let outside = self.cfg.blocks.len();
-        let first = |dominators: &Dominators<NodeIndex>, block: usize| {
-            let found = dominators.immediate_dominator(NodeIndex::new(block))?.index();
-            (found != outside).then_some(found)
+        let joins = self.cfg.order.iter().copied().filter(|block| self.lives(block));
+        let hammock = |join: usize| {
+            let branch = Self::first(&self.before, join, outside)?;
+            let together = Self::first(&self.after, branch, outside) == Some(join);
+            if !together || self.around[branch] != self.around[join] || self.successors(branch).count() < 2 {
+                return None;
+            }
+            let between = self.between(branch, self.successors(branch), join)?;
+            Some(Hammock { branch, join, between })
         };
-        let successors = |block: usize| {
-            let successors = self.cfg.blocks[block].successors.iter().copied();
-            successors.filter(|block| self.lives(block))
+        joins.filter_map(hammock).collect()
+    }
+
+    /// Where the ways out of loops come together, of those that do not lead there at once.
+    pub fn loop_ends(&self) -> Vec<LoopEnd> {
+        let outside = self.cfg.blocks.len();
+        let end = |(head, blocks): &(usize, BTreeSet<usize>)| {
+            let head = *head;
+            let mut join = head;
+            while blocks.contains(&join) {
+                join = Self::first(&self.after, join, outside)?;
+            }
+            let mut around = self.around[head].iter().filter(|other| **other != head);
+            if !self.around[join].iter().eq(&mut around) || !self.dominators_of(join).any(|block| block == head) {
+                return None;
+            }
+            let exits = blocks.iter().flat_map(|block| self.successors(*block));
+            let between = self.between(head, exits.filter(|block| !blocks.contains(block)), join)?;
+            (!between.is_empty()).then_some(LoopEnd { head, join, between })
         };
-        let mut found = Vec::new();
-        for join in self.cfg.order.iter().copied().filter(|block| self.lives(block)) {
-            let Some(branch) = first(&self.before, join) else {
-                continue;
-            };
-            let together = first(&self.after, branch) == Some(join) && self.around[branch] == self.around[join];
-            if !together || successors(branch).count() < 2 {
-                continue;
-            }
-            let mut between = BTreeSet::new();
-            let mut work: Vec<usize> = successors(branch).collect();
-            while let Some(block) = work.pop() {
-                if block != join && between.insert(block) {
-                    work.extend(successors(block));
-                }
-            }
-            // A way leads back to the branch before it comes to the join, or into a loop that never ends.
-            let again = between.contains(&branch);
-            let leaves = |block: &usize| self.after.immediate_dominator(NodeIndex::new(*block)).is_some();
-            if !again && between.iter().all(leaves) {
-                found.push(Hammock { branch, join, between });
-            }
-        }
-        found
+        self.loops.iter().filter_map(end).collect()
     }
 
     /// The heads of the loops that are in no other loop.

@@ -13,8 +13,9 @@
 //! - after an innermost loop without calls that has several ways out. ptxas has lanes meet where these ways join, which may
 //!   be far: a search that ends by "found" and by "greater" has lanes that find "greater" in different passes go on alone;
 //! - after a call, of the runtime's heap and copies too: those that made it together;
-//! - where the ways of a branch join, if there are calls on them: those that branched together (see
-//!   [`analysis::dominance`](crate::ptx::analysis::dominance)).
+//! - where the ways of a branch join, if there are calls on them or loops after which lanes meet: those that branched
+//!   together (see [`analysis::dominance`](crate::ptx::analysis::dominance));
+//! - where the ways out of a loop join after which lanes meet: those that came into it together.
 //!
 //! Why no lane waits for ever: the lanes of a mask are those that noted it by one instruction at the same time, so
 //! each is in the masks of all the others. Each of them gets to the meeting, or ends, and those that have ended are not
@@ -47,7 +48,7 @@ use std::collections::BTreeSet;
 use gpu_run_bytecode::Class;
 
 use crate::ptx::analysis::cfg::{Node, is_call};
-use crate::ptx::analysis::dominance::{Dominance, Hammock};
+use crate::ptx::analysis::dominance::{Dominance, Hammock, LoopEnd};
 use crate::ptx::emit::function::Compiler;
 use crate::ptx::writer::ptx;
 
@@ -126,9 +127,10 @@ impl Compiler<'_> {
             self.meetings.insert(head, meeting);
         }
         if let Some(dominance) = Dominance::of(&self.cfg, &self.dead_ends) {
-            let (hammocks, steps) = (dominance.hammocks(), self.steps_of(&dominance));
+            let (hammocks, ends, steps) = (dominance.hammocks(), dominance.loop_ends(), self.steps_of(&dominance));
             self.steps = steps;
             self.plan_joins(hammocks);
+            self.plan_loop_joins(ends);
         }
     }
 
@@ -166,13 +168,32 @@ impl Compiler<'_> {
         for hammock in hammocks {
             let nodes = || hammock.between.iter().flat_map(|block| self.cfg.block_nodes(*block));
             let in_copies = |block| self.head_of.contains_key(block);
-            let meets = nodes().any(|node| self.parts(node)) && !nodes().any(|node| self.leads_back(node));
+            // A search that lanes have left by several ends, and after which they have met, may be on one way only.
+            let has_meeting = || self.meetings.keys().any(|head| hammock.between.contains(head));
+            let parts = nodes().any(|node| self.parts(node)) || has_meeting();
+            let meets = parts && !nodes().any(|node| self.leads_back(node));
             if in_copies(&hammock.branch) || in_copies(&hammock.join) || !meets {
                 continue;
             }
             let mask = self.w.word();
             self.branching.insert(hammock.branch, mask.clone());
             self.joining.insert(hammock.join, mask);
+        }
+    }
+
+    /// Decides where lanes meet that have left a loop by several ends. After the loop they have met, but that parts them anew.
+    fn plan_loop_joins(&mut self, ends: Vec<LoopEnd>) {
+        for end in ends {
+            let Some(meeting) = self.meetings.get(&end.head) else {
+                continue;
+            };
+            let mask = meeting.entered.clone();
+            let mut nodes = end.between.iter().flat_map(|block| self.cfg.block_nodes(*block));
+            if self.head_of.contains_key(&end.join) || nodes.any(|node| self.leads_back(node)) {
+                continue;
+            }
+            // Those that branched before the loop have a join for all of them.
+            self.joining.entry(end.join).or_insert(mask);
         }
     }
 

@@ -136,6 +136,70 @@ fn lanes_meet_after_a_loop_with_several_ways_out() {
     assert!(loops(&body).is_empty() && !body.contains("bar.warp.sync"), "{body}");
 }
 
+/// A search, the ways after it, and what follows where they join.
+fn after_search(found: &str, greater: &str) -> String {
+    format!(
+        "(block $join
+           (block $greater
+             (loop $again
+               (if (i32.eq (i32.load (local.get 0)) (local.get 1)) (then {found} (br $join)))
+               (br_if $greater (i32.gt_u (i32.load (local.get 0)) (local.get 1)))
+               (local.set 0 (i32.add (local.get 0) (i32.const 4)))
+               (br $again)))
+           {greater})"
+    )
+}
+
+/// Its lanes have met after the loop, and part anew.
+#[test]
+fn lanes_meet_where_the_ways_out_of_a_loop_join() {
+    let masks = |found: &str, greater: &str| -> (String, Vec<String>) {
+        let body = body_with_meetings(&format!(
+            "(module (memory 1) {CALLEE}
+               (func (export \"f\") (param i32 i32) (result i32)
+                 {} (i32.mul (local.get 1) (i32.load (local.get 0)))))",
+            after_search(found, greater)
+        ));
+        let met = body.split("bar.warp.sync ").skip(1);
+        let met = met.map(|text| text[..text.find(';').expect("a mask")].to_owned());
+        (body.clone(), met.collect())
+    };
+    // After the loop and at the join, those that came into the loop. None else meet: no way calls.
+    let (body, met) = masks(
+        "(local.set 1 (i32.const 7))",
+        "(local.set 1 (i32.load offset=8 (local.get 1)))",
+    );
+    assert_eq!(met.len(), 2, "{body}");
+    assert_eq!(met[0], met[1], "{body}");
+    let join = body.find("bar.warp.sync").expect("a meeting");
+    assert!(join < body.find("mul.lo").expect("a product"), "{body}");
+    // One of the ways leads elsewhere.
+    let (body, met) = masks(
+        "(return (local.get 1))",
+        "(local.set 1 (i32.load offset=8 (local.get 1)))",
+    );
+    assert_eq!(met.len(), 1, "{body}");
+}
+
+/// One way of a branch leads through a search. Where the ways join, all that branched meet.
+#[test]
+fn lanes_meet_after_a_way_with_a_search() {
+    let body = body_with_meetings(&format!(
+        "(module (memory 1) {CALLEE}
+           (func (export \"f\") (param i32 i32 i32) (result i32)
+             (if (local.get 2) (then {} (local.set 1 (i32.add (local.get 1) (i32.const 1)))))
+             (i32.mul (local.get 1) (i32.load (local.get 0)))))",
+        after_search("(local.set 1 (i32.const 7))", "(local.set 1 (i32.const 9))")
+    ));
+    let before = &body[..body.find("mul.lo").expect("a product")];
+    let last = before.rfind("bar.warp.sync").expect("lanes meet");
+    let mask = met(&body[last..]);
+    let noted = body
+        .find(&format!("activemask.b32 {mask};"))
+        .expect("the lanes are noted");
+    assert!(noted < body.find("\nIN").expect("a loop"), "{body}");
+}
+
 /// Lanes of which some call something on their way meet where their ways join. Those that call need not meet before.
 #[test]
 fn lanes_meet_where_ways_with_calls_join() {

@@ -22,6 +22,7 @@ mod context;
 mod jump_tables;
 pub mod link;
 mod machine_code;
+mod machine_loops;
 pub mod nvtx;
 pub mod sass;
 

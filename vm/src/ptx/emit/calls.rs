@@ -4,12 +4,13 @@
 //! its parameters. One that may throw or make a tail call returns a status before its results, and its
 //! caller looks at it: see [`exceptions`](super::exceptions) and [`tail_calls`]. What stands in the place of a function that
 //! is not compiled is in [`interpreted`], in the place of a block in [`cold`]; how the interpreter
-//! calls what is compiled in [`by_interpreter`].
+//! calls what is compiled in [`by_interpreter`]. Calls that lanes make together on several ways are in [`shared`].
 
 pub mod by_interpreter;
 pub mod cold;
 pub mod deep;
 pub mod interpreted;
+pub mod shared;
 pub mod tail_calls;
 
 use std::fmt::Write;
@@ -482,21 +483,23 @@ impl Compiler<'_> {
         note_call(self);
         let arguments = self.arguments(ty, base);
         let code = self.w.word();
-        let callers = self.note_callers(node);
-        self.unusual_call(&call, node, |this| {
-            note_call(this);
-            this.interpret_call(place, ty, base, &code);
-        });
-        let hidden = match callee {
-            Callee::Direct(index) => self.hidden_callee(*index),
-            Callee::Pointer(_) => None,
-        };
-        self.w.out().push_str("\t{\n");
-        let list = self.pass(ty, &arguments, "%deeper");
-        self.call_native(hidden.as_ref().unwrap_or(callee), ty, status, &list, base, &code);
-        self.w.out().push_str("\t}\n");
-        self.end_call(&call);
-        self.meet_callers(callers);
+        if !self.go_to_shared_call(node, &arguments, base) {
+            let callers = self.note_callers(node);
+            self.unusual_call(&call, node, |this| {
+                note_call(this);
+                this.interpret_call(place, ty, base, &code);
+            });
+            let hidden = match callee {
+                Callee::Direct(index) => self.hidden_callee(*index),
+                Callee::Pointer(_) => None,
+            };
+            self.w.out().push_str("\t{\n");
+            let list = self.pass(ty, &arguments, "%deeper");
+            self.call_native(hidden.as_ref().unwrap_or(callee), ty, status, &list, base, &code);
+            self.w.out().push_str("\t}\n");
+            self.end_call(&call);
+            self.meet_callers(callers);
+        }
         let own = self.w.new_label("CALLED");
         let done = done.unwrap_or(&own);
         if status {
@@ -517,8 +520,30 @@ impl Compiler<'_> {
         self.w.label(done);
     }
 
-    /// The call itself, and the loads of what it returns. Parameters are in `list`.
+    /// The call itself, and the loads of what it returns into the units from `base` on. Parameters are in `list`.
     pub fn call_native(&mut self, callee: &Callee, ty: &FuncType, status: bool, list: &str, base: i64, code: &str) {
+        let mut unit = base;
+        let mut to = Vec::new();
+        for ty in &ty.results {
+            match ty.units() {
+                2 => to.push((format!("%d{unit}"), 2)),
+                units => to.extend((0..i64::from(units)).map(|k| (format!("%r{}", unit + k), 1))),
+            }
+            unit += i64::from(ty.units());
+        }
+        self.call_into(callee, ty, status, list, &to, code);
+    }
+
+    /// The same into registers of one or two units.
+    fn call_into(
+        &mut self,
+        callee: &Callee,
+        ty: &FuncType,
+        status: bool,
+        list: &str,
+        to: &[(String, u32)],
+        code: &str,
+    ) {
         let (offsets, bytes) = results(ty, status);
         let returned = match bytes {
             0 => "",
@@ -543,14 +568,12 @@ impl Compiler<'_> {
         if status {
             ptx!(self, "ld.param.b32 {code}, [q];");
         }
-        let mut unit = base;
-        for (ty, at) in ty.results.iter().zip(offsets) {
-            match ty.units() {
-                4 => (0..4).for_each(|k| ptx!(self, "ld.param.b32 %r{}, [q+{}];", unit + i64::from(k), at + 4 * k)),
-                2 => ptx!(self, "ld.param.b64 %d{unit}, [q+{at}];"),
-                _ => ptx!(self, "ld.param.b32 %r{unit}, [q+{at}];"),
-            }
-            unit += i64::from(ty.units());
+        let places = ty.results.iter().zip(offsets).flat_map(|(ty, at)| {
+            let parts = if ty.units() == 4 { 4 } else { 1 };
+            (0..parts).map(move |k| at + 4 * k)
+        });
+        for (at, (register, units)) in places.zip(to) {
+            ptx!(self, "ld.param.b{} {register}, [q+{at}];", 32 * units);
         }
     }
 

@@ -16,7 +16,7 @@ use crate::ptx::emit::atomics::Order;
 use crate::ptx::emit::calls::{self, cold::Exits};
 use crate::ptx::emit::exnref_roots;
 use crate::ptx::emit::loops::Loop;
-use crate::ptx::emit::reconvergence::Meeting;
+use crate::ptx::emit::reconvergence::{Joins, Meeting};
 use crate::ptx::emit::regions::{self, Leaving};
 use crate::ptx::emit::samples::{Marks, find_row};
 use crate::ptx::emit::steps::Steps;
@@ -79,9 +79,8 @@ pub struct Compiler<'a> {
     pub latches: BTreeMap<usize, String>,
     /// The loops at whose ends lanes meet, by their heads.
     pub meetings: BTreeMap<usize, Meeting>,
-    /// By the block of a branch and of its join, the lanes that branch together and meet at the join.
-    pub branching: BTreeMap<usize, String>,
-    pub joining: BTreeMap<usize, String>,
+    /// Where lanes meet that branched together.
+    pub joins: Joins,
     /// Where warps step together.
     pub steps: Steps,
     /// Heads of loops, of those with code in front of them, that have been written.
@@ -287,8 +286,7 @@ impl<'a> Compiler<'a> {
             head_of: BTreeMap::new(),
             latches: BTreeMap::new(),
             meetings: BTreeMap::new(),
-            branching: BTreeMap::new(),
-            joining: BTreeMap::new(),
+            joins: Joins::default(),
             steps: Steps::default(),
             begun_loops: BTreeSet::new(),
             dead_ends: BTreeSet::new(),

@@ -100,7 +100,10 @@ impl Compiler<'_> {
         if meeting.is_none() && self.cfg.blocks[to].cold {
             self.exits.note(to);
         }
-        meeting.or_else(|| self.uncounted(from, to)).or_else(|| self.latch(to))
+        meeting
+            .or_else(|| self.skip_of_shared_call(from, to))
+            .or_else(|| self.uncounted(from, to))
+            .or_else(|| self.latch(to))
     }
 
     /// The same where nothing is to be counted.
@@ -126,9 +129,21 @@ impl Compiler<'_> {
         self.go_now(None, from, to, next);
     }
 
+    /// A jump with nothing due, by a lane that has met the others at a call that it skips.
+    pub fn go_past(&mut self, from: usize, to: usize) {
+        let label = self.uncounted(from, to).or_else(|| self.latch(to));
+        self.go_to(label, to, None);
+    }
+
     /// A jump with nothing due, from the meeting of the loop with head `met` or from `from` itself.
     pub fn go_now(&mut self, met: Option<usize>, from: usize, to: usize, next: Option<&str>) {
-        match self.target(met, from, to) {
+        let label = self.target(met, from, to);
+        self.go_to(label, to, next);
+    }
+
+    /// A jump to a label, or to the block `to` by a way that counts.
+    fn go_to(&mut self, label: Option<String>, to: usize, next: Option<&str>) {
+        match label {
             Some(label) if Some(label.as_str()) == next => {}
             Some(label) => ptx!(self, "bra {label};"),
             None => {

@@ -15,7 +15,8 @@
 //! - after a call, of the runtime's heap and copies too: those that made it together;
 //! - where the ways of a branch join, if there are calls on them or loops after which lanes meet: those that branched
 //!   together (see [`analysis::dominance`](crate::ptx::analysis::dominance));
-//! - where the ways out of a loop join after which lanes meet: those that came into it together.
+//! - where the ways out of a loop join after which lanes meet: those that came into it together;
+//! - before a call that ways of a branch have in common: those that branched together (see [`shared`](super::calls::shared)).
 //!
 //! Why no lane waits for ever: the lanes of a mask are those that noted it by one instruction at the same time, so
 //! each is in the masks of all the others. Each of them gets to the meeting, or ends, and those that have ended are not
@@ -43,12 +44,14 @@
 //! A lane's own bit is part of its mask already. It is set once more because ptxas else takes the mask for one that all
 //! lanes of the warp share.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use gpu_run_bytecode::Class;
 
 use crate::ptx::analysis::cfg::{Node, is_call};
 use crate::ptx::analysis::dominance::{Dominance, Hammock, LoopEnd};
+use crate::ptx::analysis::live::writes;
+use crate::ptx::emit::calls::shared::SharedCall;
 use crate::ptx::emit::function::Compiler;
 use crate::ptx::writer::ptx;
 
@@ -81,6 +84,19 @@ impl Meeting {
     }
 }
 
+/// Where lanes meet that branched together.
+#[derive(Default)]
+pub struct Joins {
+    /// By the block of a branch, the lanes that branch together.
+    pub branching: BTreeMap<usize, String>,
+    /// By the block of a join, those that meet there.
+    joining: BTreeMap<usize, String>,
+    /// The calls that they make together on the way.
+    pub shared: Vec<SharedCall>,
+    /// Heads of loops that may wait for what another thread writes.
+    watches: BTreeSet<usize>,
+}
+
 /// Whether an instruction calls, be it a function of the runtime.
 pub fn calls(node: &Node) -> bool {
     let class = node.inst.op.info().class;
@@ -90,6 +106,9 @@ pub fn calls(node: &Node) -> bool {
 impl Compiler<'_> {
     /// Decides at which loops' ends lanes meet.
     pub fn plan_meetings(&mut self) {
+        if self.unit.options.reconverge {
+            self.plan_watches();
+        }
         // A function that handles or passes on exceptions leaves its loops in other ways too.
         let other_ways = self.facts.status || !self.function.tries.is_empty();
         if !self.may_meet() || other_ways {
@@ -129,8 +148,33 @@ impl Compiler<'_> {
         if let Some(dominance) = Dominance::of(&self.cfg, &self.dead_ends) {
             let (hammocks, ends, steps) = (dominance.hammocks(), dominance.loop_ends(), self.steps_of(&dominance));
             self.steps = steps;
-            self.plan_joins(hammocks);
+            self.plan_joins(&hammocks);
             self.plan_loop_joins(ends);
+            self.plan_shared_calls(&hammocks);
+        }
+    }
+
+    /// Finds loops that may wait for what another thread writes, by accesses that are not atomic: from one pass to the next
+    /// nothing changes but what they load. At the head of each a lane meets itself, so that `cuda::barriers` takes nothing
+    /// out of the loop by which other lanes of the warp get their turn.
+    fn plan_watches(&mut self) {
+        let loads = |node: &Node| matches!(node.inst.op.info().class, Class::Load(_) | Class::LoadFar(_));
+        let mut loops = self.cfg.reducible_loops();
+        loops.retain(|(_, blocks)| {
+            let nodes = || blocks.iter().flat_map(|block| self.cfg.block_nodes(*block));
+            nodes().any(loads) && !nodes().any(calls)
+        });
+        if loops.is_empty() {
+            return;
+        }
+        let after = self.transfer.live_after(&self.cfg, self.units);
+        for (head, blocks) in loops {
+            let live = self.transfer.live_before(self.cfg.block_nodes(head), &after[head]);
+            let mut nodes = blocks.iter().flat_map(|block| self.cfg.block_nodes(*block));
+            let changes = |node: &Node| writes(node).any(|units| live.iter().any(|unit| units.contains(&unit)));
+            if !nodes.any(changes) {
+                self.joins.watches.insert(head);
+            }
         }
     }
 
@@ -164,7 +208,7 @@ impl Compiler<'_> {
     }
 
     /// Decides at which joins lanes meet that branched together.
-    fn plan_joins(&mut self, hammocks: Vec<Hammock>) {
+    fn plan_joins(&mut self, hammocks: &[Hammock]) {
         for hammock in hammocks {
             let nodes = || hammock.between.iter().flat_map(|block| self.cfg.block_nodes(*block));
             let in_copies = |block| self.head_of.contains_key(block);
@@ -176,8 +220,8 @@ impl Compiler<'_> {
                 continue;
             }
             let mask = self.w.word();
-            self.branching.insert(hammock.branch, mask.clone());
-            self.joining.insert(hammock.join, mask);
+            self.joins.branching.insert(hammock.branch, mask.clone());
+            self.joins.joining.insert(hammock.join, mask);
         }
     }
 
@@ -193,20 +237,20 @@ impl Compiler<'_> {
                 continue;
             }
             // Those that branched before the loop have a join for all of them.
-            self.joining.entry(end.join).or_insert(mask);
+            self.joins.joining.entry(end.join).or_insert(mask);
         }
     }
 
     /// Before the last instruction of a block: if it is a branch whose lanes meet again, those that are here do.
     pub fn note_branching(&mut self, block: usize) {
-        if let Some(mask) = self.branching.get(&block).cloned() {
+        if let Some(mask) = self.joins.branching.get(&block).cloned() {
             self.note_lanes(&mask);
         }
     }
 
     /// At the head of a block in which ways join.
     pub fn join_lanes(&mut self, block: usize) {
-        if let Some(mask) = self.joining.get(&block).cloned() {
+        if let Some(mask) = self.joins.joining.get(&block).cloned() {
             self.meet(&mask);
         }
     }
@@ -267,7 +311,9 @@ impl Compiler<'_> {
         };
         let nodes = self.cfg.block_nodes(self.block).iter();
         let mut after = nodes.skip_while(|other| other.pc <= node.pc).take(SOON + 1);
-        self.joining.contains_key(&next) && after.by_ref().take(SOON).all(|node| !calls(node)) && after.next().is_none()
+        self.joins.joining.contains_key(&next)
+            && after.by_ref().take(SOON).all(|node| !calls(node))
+            && after.next().is_none()
     }
 
     /// After it: they meet.
@@ -282,6 +328,11 @@ impl Compiler<'_> {
         if let Some(mask) = self.meetings.get(&block).and_then(|meeting| meeting.pass.clone()) {
             self.note_lanes(&mask);
         }
+        if self.joins.watches.contains(&block) {
+            let own = self.w.word();
+            ptx!(self, "mov.u32 {own}, %lanemask_eq;");
+            self.meet(&own);
+        }
     }
 
     /// Where a lane comes back from the interpreter into loops that it has left: it waits for none but itself.
@@ -294,7 +345,7 @@ impl Compiler<'_> {
         }
     }
 
-    fn note_lanes(&mut self, mask: &str) {
+    pub fn note_lanes(&mut self, mask: &str) {
         let own = self.w.word();
         ptx!(self, "activemask.b32 {mask};");
         ptx!(self, "mov.u32 {own}, %lanemask_eq;");
@@ -302,7 +353,7 @@ impl Compiler<'_> {
     }
 
     /// Waits for the lanes of a mask, which are all on their way here.
-    fn meet(&mut self, mask: &str) {
+    pub fn meet(&mut self, mask: &str) {
         ptx!(self, "bar.warp.sync {mask};");
     }
 
@@ -362,6 +413,7 @@ impl Compiler<'_> {
         heads.sort_by_key(|head| self.meetings[head].blocks.len());
         let before = self.w.set_aside(true);
         self.copy = 0;
+        self.write_shared_calls();
         for head in heads {
             self.write_meeting(head);
         }

@@ -200,6 +200,69 @@ fn lanes_meet_after_a_way_with_a_search() {
     assert!(noted < body.find("\nIN").expect("a loop"), "{body}");
 }
 
+/// A loop in which nothing changes but what it loads may wait for another thread: there a lane meets itself.
+#[test]
+fn loops_that_may_wait_are_seen() {
+    let meets = |pass: &str| {
+        let body = body_with_meetings(&format!(
+            "(module (memory 1) {CALLEE}
+               (func (export \"f\") (param i32 i32) (result i32)
+                 (loop $again {pass}) (local.get 1)))"
+        ));
+        let own = body.find("bar.warp.sync").map(|at| met(&body[at..]).to_owned());
+        own.map(|own| body.contains(&format!("mov.u32 {own}, %lanemask_eq;")))
+    };
+    assert_eq!(meets("(br_if $again (i32.eqz (i32.load (local.get 0))))"), Some(true));
+    let sum = "(local.set 1 (i32.add (local.get 1) (i32.load (local.get 0))))";
+    assert_eq!(meets(&format!("{sum} (br_if $again (local.get 1))")), None);
+    let next = "(local.set 0 (i32.add (local.get 0) (i32.const 4)))";
+    assert_eq!(
+        meets(&format!("{next} (br_if $again (i32.eqz (i32.load (local.get 0))))")),
+        None
+    );
+}
+
+/// Ways of a branch call the same, which formats: they come to one call, and one without a call meets them there.
+#[test]
+fn calls_of_several_ways_are_one() {
+    let body = |callee: &str, first: &str, second: &str| {
+        let module = format!(
+            "(module (memory 1) (table 2 2 funcref) (elem (i32.const 0) $leaf $leaf)
+               (type $one (func (param i32) (result i32)))
+               (func $leaf (param i32) (result i32) (memory.grow (local.get 0)))
+               (func (export \"f\") (param i32 i32) (result i32)
+                 (block $join
+                   (block $second (block $first (br_table $first $second $join (local.get 0)))
+                     (local.set 1 (i32.mul (call {callee} (i32.const 40)) (i32.const 3))) {first} (br $join))
+                   (local.set 1 (i32.sub (call {callee} (local.get 1)) (i32.const 5))) {second})
+                 (i32.add (local.get 1) (i32.load (local.get 0))))
+               (func $named (export \"named\") (param i32) (result i32) (memory.grow (i32.load (local.get 0))))
+               (func $format (export \"format\") (param i32) (result i32)
+                 (call_indirect (type $one) (local.get 0) (i32.load (local.get 0)))))"
+        );
+        let options = Options {
+            reconverge: true,
+            ..Options::default()
+        };
+        text_alone_with(&module, options)
+    };
+    let text = body("$format", "", "");
+    let at = text.find("\nSHARED0:").expect("a call");
+    let text = &text[text[..at].rfind(".entry").expect("a kernel")..];
+    let text = &text[..text.find("\n}\n").expect("its end")];
+    let shared = after(text, "SHARED0");
+    assert_eq!(text.matches("bra SHARED0;").count(), 3, "{text}");
+    assert_eq!(text.matches("f3, (q0").count(), 1, "{text}");
+    // All that branched wait there, and at the join.
+    let mask = met(shared);
+    assert!(text.contains(&format!("activemask.b32 {mask};")), "{text}");
+    assert_eq!(text.matches(&format!("bar.warp.sync {mask};")).count(), 2, "{text}");
+    // One that calls nothing through pointers, and ways on which a lane comes to two of the calls.
+    assert!(!body("$named", "", "").contains("SHARED"));
+    let again = "(local.set 1 (call $format (local.get 1)))";
+    assert!(!body("$format", again, "").contains("SHARED"));
+}
+
 /// Lanes of which some call something on their way meet where their ways join. Those that call need not meet before.
 #[test]
 fn lanes_meet_where_ways_with_calls_join() {

@@ -24,6 +24,7 @@ pub mod link;
 mod machine_code;
 mod machine_loops;
 pub mod nvtx;
+mod opcodes;
 pub mod sass;
 
 use std::ffi::{CString, c_int, c_uint, c_void};

@@ -26,9 +26,12 @@
 //!
 //! ptxas begins each pass of a loop with a `YIELD`. It seems that lanes which wait at a barrier are let go when all others of
 //! its lanes have executed one: of lanes that left a loop after different passes, hardly any went on together. In a program's
-//! loops that neither call nor meet there is none. `sort` of `bench/ordinary` takes 70 ms so, in place of 153. In loops that
-//! call it stays, for there no barrier is left, and lanes meet by taking turns: without it `miller` takes 82 ms, in place of 31.
-//! It also has a lane go on for which another one waits. In the runtime's code it stays, whose lanes wait for each other's
+//! loops that access memory, but neither call nor meet, there is none. `sort` of `bench/ordinary` takes 70 ms so, in place of
+//! 153. In loops that call it stays, for there no barrier is left, and lanes meet by taking turns: without it `miller` takes
+//! 82 ms, in place of 31. In loops that only calculate too: lanes that make different numbers of passes gain nothing by waiting
+//! for the longest, for their code is short (`puzzle` of `bench/native`: 57 and 94 ms).
+//!
+//! `YIELD` also has a lane go on for which another one waits. In the runtime's code it stays, whose lanes wait for each other's
 //! locks, and in loops of a program that may wait: see `Compiler::plan_watches`.
 //!
 //! No result depends on it. A region with calls does not promise that lanes leave it together, because of just these
@@ -36,57 +39,18 @@
 //! registers that a warp shares: in functions ptxas keeps nothing there from one basic block to the next, and in kernels
 //! what is the same everywhere (looked at in the code of eight programs). Where it sees recursion it does; see
 //! `Compiler::hidden_callee`.
-//!
-//! The encoding is that of compute capability 9.0. An instruction has 16 bytes. The low 12 bits of the first eight are its
-//! opcode, bits 12 to 15 its predicate. From bit 41 on, the second eight tell when it may be issued, which stays.
 
 use std::collections::BTreeMap;
 
 use object::{Object, ObjectSection, SectionFlags};
 
+use super::opcodes::{
+    AFTER_FIVE, ALWAYS, BRA, BRX, BSSY, BSYNC, BYTES, ENDCOLLECTIVE, EXIT, Instruction, MOV, NOP, RET, SAVED,
+    SCHEDULING, TELLS_NONE, TO_BARRIER, WAITS, WARPSYNC, YIELD, decode,
+};
 use super::{jump_tables, machine_loops};
 use crate::device::{CodeFormat, Target};
 use crate::ptx::Options;
-
-const BSSY: u64 = 0x945;
-const BSYNC: u64 = 0x941;
-/// What else there is of barriers: leaving a region early, letting other lanes of a warp run, and moving a barrier to a
-/// register (cleared) and back.
-const BREAK: u64 = 0x942;
-const YIELD: u64 = 0x946;
-const BMOV: [u64; 2] = [0x355, 0x356];
-const BRA: u64 = 0x947;
-/// Waiting for the lanes of a mask, and the end of what is then done for all of them at once.
-const WARPSYNC: u64 = 0x348;
-const ENDCOLLECTIVE: u64 = 0x91b;
-const BRX: u64 = 0x949;
-const EXIT: u64 = 0x94d;
-const RET: u64 = 0x950;
-/// The opcodes of calls, by a register or not, in nine bits.
-const CALLS: [u64; 2] = [0x143, 0x144];
-/// Without a predicate.
-const NOP: u64 = 0x7918;
-/// `MOV` of a register, without a predicate.
-const MOV: u64 = 0x7202;
-/// `BMOV` of a register to a barrier, without a predicate.
-const TO_BARRIER: u64 = 0x7356;
-/// Its second half: the next instruction may follow five cycles later, as ptxas has it.
-const AFTER_FIVE: u64 = 0x000f_ea00 << 32;
-/// In the second half of a `BRA`: it is a `BRA.DIV`, with which a meeting begins.
-const DIVERGENT: u64 = 1 << 27;
-/// The bits of the second half that tell when an instruction may be issued.
-const SCHEDULING: u64 = !0 << 41;
-/// Of these: it says to none that it is done.
-const TELLS_NONE: u64 = 63 << 46;
-/// And which instructions that have been issued it waits for.
-const WAITS: u64 = 63 << 52;
-/// The predicate that always holds.
-const ALWAYS: u64 = 7;
-/// Barriers from this one on are those that callees save.
-const SAVED: u64 = 6;
-
-/// Bytes of an instruction.
-const BYTES: usize = 16;
 
 /// Which of ptxas's barriers linked code keeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -121,62 +85,6 @@ pub fn are_known(target: &Target) -> bool {
 /// The same of machine code for a target of this name.
 pub fn are_known_of(name: &str) -> bool {
     name == "sm_90"
-}
-
-/// One instruction, as two numbers.
-#[derive(Clone, Copy)]
-struct Instruction {
-    low: u64,
-    high: u64,
-}
-
-impl Instruction {
-    fn opcode(self) -> u64 {
-        self.low & 0xfff
-    }
-
-    /// Whether it happens for all lanes that come to it. A branch has a second predicate.
-    fn is_sure(self) -> bool {
-        let second = match self.opcode() {
-            BRA => self.high >> 23 & 15,
-            _ => ALWAYS,
-        };
-        (self.low >> 12 & 15, second) == (ALWAYS, ALWAYS)
-    }
-
-    fn is_of_barriers(self) -> bool {
-        [BSSY, BSYNC, BREAK, YIELD].contains(&self.opcode()) || BMOV.contains(&self.opcode())
-    }
-
-    fn is_call(self) -> bool {
-        CALLS.contains(&(self.low & 0x1ff))
-    }
-
-    fn is_meeting(self) -> bool {
-        self.opcode() == BRA && self.high & DIVERGENT != 0
-    }
-
-    /// The instruction that a branch or `BSSY` at `at` names.
-    fn target(self, at: usize) -> usize {
-        let bytes = match self.opcode() {
-            BSSY => i64::from((self.low >> 32) as u32 as i32),
-            // A signed number of 48 bits, over both halves, counts pieces of 1,024 bytes.
-            _ => {
-                let pieces = ((self.high & 0x3ffff) << 30 | self.low >> 34) << 16;
-                (pieces as i64 >> 16) * 1024 + (self.low >> 16 & 0xff) as i64 * 4
-            }
-        };
-        (at as i64 + 1 + bytes / BYTES as i64) as usize
-    }
-}
-
-fn decode(code: &[u8]) -> Vec<Instruction> {
-    let half = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
-    let instruction = |bytes: &[u8]| Instruction {
-        low: half(&bytes[..8]),
-        high: half(&bytes[8..]),
-    };
-    code.chunks_exact(BYTES).map(instruction).collect()
 }
 
 /// The machine code of a function.
@@ -403,7 +311,8 @@ fn gathers(code: &[Instruction]) -> Vec<(usize, Instruction)> {
     (0..code.len().saturating_sub(3)).filter_map(gather).collect()
 }
 
-/// The places in a program's code at which lanes that wait would be let go: in loops that neither call nor meet.
+/// The places in a program's code at which lanes that wait would be let go: in loops that access memory, but neither call nor
+/// meet.
 fn yields(code: &Code) -> Vec<usize> {
     let places = || 0..code.instructions.len();
     if !code.of_program || !places().any(|at| code.instructions[at].opcode() == YIELD) {
@@ -415,7 +324,8 @@ fn yields(code: &Code) -> Vec<usize> {
     let calls = |at: &usize| code.instructions[*at].is_call() || code.instructions[*at].is_meeting();
     let is_quiet = |at: &usize| {
         let own = loops.iter().find(|body| body.binary_search(at).is_ok());
-        own.is_some_and(|body| !body.iter().any(calls))
+        let accesses = |at: &usize| code.instructions[*at].is_access();
+        own.is_some_and(|body| body.iter().any(accesses) && !body.iter().any(calls))
     };
     places()
         .filter(|at| code.instructions[*at].opcode() == YIELD)
@@ -519,13 +429,26 @@ mod tests {
         let yields = of(0x0000_0000_0000_7946, 0x000f_e200_0380_0000); // YIELD
         let back = of(0xffff_fffc_00f4_0947, 0x000f_ea00_0383_ffff); // @P0 BRA -0x20
         assert_eq!(back.target(4), 2);
-        let with = |inside: Instruction| code(&[OTHER, OTHER, yields, inside, back, END]);
-        assert_eq!(superfluous(&with(OTHER), Kept::WithoutCalls), [2]);
-        assert_eq!(superfluous(&with(CALL), Kept::WithoutCalls), []);
-        assert_eq!(superfluous(&with(MEETING), Kept::WithoutCalls), []);
+        let load = of(0x0000_0004_0800_7981, 0x000e_a200_0c1e_1900); // LDG.E R0, desc[UR4][R8.64]
+        let stop_flag = of(0x0001_1c04_0a0a_7981, 0x000e_a200_0c1e_f900); // LDG.E.STRONG.GPU R10, desc[UR4][R10.64+0x11c]
+        let with = |inside: Instruction| code(&[OTHER, load, yields, inside, back, END]);
+        assert_eq!(superfluous(&with(load), Kept::WithoutCalls), [2]);
+        // It only calculates.
+        assert_eq!(superfluous(&with(OTHER), Kept::WithoutCalls), []);
+        assert_eq!(superfluous(&with(stop_flag), Kept::WithoutCalls), []);
+        let around = |inside: Instruction| {
+            let mut code = with(load);
+            code.instructions[2] = inside;
+            code.instructions.insert(2, yields);
+            code.instructions[5] = of(0xffff_fffc_00f0_0947, 0x000f_ea00_0383_ffff); // @P0 BRA -0x30
+            code
+        };
+        assert_eq!(superfluous(&around(OTHER), Kept::WithoutCalls), [2]);
+        assert_eq!(superfluous(&around(CALL), Kept::WithoutCalls), []);
+        assert_eq!(superfluous(&around(MEETING), Kept::WithoutCalls), []);
         // Not in a loop, or not of a program.
-        assert_eq!(superfluous(&code(&[OTHER, yields, END]), Kept::WithoutCalls), []);
-        let mut runtime = with(OTHER);
+        assert_eq!(superfluous(&code(&[load, yields, END]), Kept::WithoutCalls), []);
+        let mut runtime = with(load);
         runtime.of_program = false;
         assert_eq!(superfluous(&runtime, Kept::WithoutCalls), []);
     }

@@ -8,27 +8,28 @@ use petgraph::graph::{DiGraph, NodeIndex};
 /// The natural loops of code that begins at instruction 0, as the places of their instructions, in order. `next` has for each
 /// instruction those that may follow it. A cycle with several ways in is none.
 pub fn find(next: &[Vec<usize>]) -> Vec<Vec<usize>> {
-    let mut graph = DiGraph::<(), ()>::with_capacity(next.len(), next.len());
-    next.iter().for_each(|_| _ = graph.add_node(()));
-    let mut before = vec![Vec::new(); next.len()];
-    for (at, to) in next.iter().enumerate() {
-        for to in to.iter().copied().filter(|to| *to < next.len()) {
-            graph.add_edge(NodeIndex::new(at), NodeIndex::new(to), ());
-            before[to].push(at);
-        }
-    }
     if next.is_empty() {
         return Vec::new();
     }
-    let dominators = simple_fast(&graph, NodeIndex::new(0));
-    let dominates = |head: usize, at: usize| {
-        let mut above = dominators.dominators(NodeIndex::new(at)).into_iter().flatten();
-        above.any(|other| other.index() == head)
+    let mut before = vec![Vec::new(); next.len()];
+    for (at, to) in next.iter().enumerate() {
+        to.iter()
+            .filter(|to| **to < next.len())
+            .for_each(|to| before[*to].push(at));
+    }
+    let spans = dominated(next);
+    // A loop goes back to what all ways to its end lead through.
+    let closes = |head: usize, at: usize| {
+        let (outer, inner) = (&spans[head], &spans[at]);
+        !inner.is_empty() && outer.start <= inner.start && inner.end <= outer.end
     };
     let mut ends: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (at, to) in next.iter().enumerate() {
-        // Code is laid out so that a loop goes back.
-        for head in to.iter().copied().filter(|head| *head <= at && dominates(*head, at)) {
+        for head in to
+            .iter()
+            .copied()
+            .filter(|head| *head < next.len() && closes(*head, at))
+        {
             ends.entry(head).or_default().push(at);
         }
     }
@@ -48,6 +49,37 @@ pub fn find(next: &[Vec<usize>]) -> Vec<Vec<usize>> {
     ends.into_iter().map(body).collect()
 }
 
+/// For each instruction a range of numbers, in which are those of all that it dominates. It is empty if no way leads there.
+fn dominated(next: &[Vec<usize>]) -> Vec<std::ops::Range<usize>> {
+    let mut graph = DiGraph::<(), ()>::with_capacity(next.len(), next.len());
+    next.iter().for_each(|_| _ = graph.add_node(()));
+    for (at, to) in next.iter().enumerate() {
+        for to in to.iter().filter(|to| **to < next.len()) {
+            graph.add_edge(NodeIndex::new(at), NodeIndex::new(*to), ());
+        }
+    }
+    let dominators = simple_fast(&graph, NodeIndex::new(0));
+    let mut below = vec![Vec::new(); next.len()];
+    for at in 1..next.len() {
+        if let Some(above) = dominators.immediate_dominator(NodeIndex::new(at)) {
+            below[above.index()].push(at);
+        }
+    }
+    let (mut spans, mut number) = (vec![0..0; next.len()], 0);
+    // What is entered, and after all below it what is left.
+    let mut open = vec![(0, true)];
+    while let Some((at, enters)) = open.pop() {
+        if enters {
+            spans[at] = number..number;
+            number += 1;
+            open.push((at, false));
+            open.extend(below[at].iter().map(|at| (*at, true)));
+        } else {
+            spans[at].end = number;
+        }
+    }
+    spans
+}
 #[cfg(test)]
 mod tests {
     use super::*;

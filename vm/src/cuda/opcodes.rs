@@ -22,7 +22,8 @@ pub const CALLS: [u64; 2] = [0x143, 0x144];
 /// The opcodes of loads and stores, of shared memory too, in nine bits. Those of local memory are not among them: registers
 /// are kept there.
 pub const ACCESSES: [u64; 6] = [0x180, 0x181, 0x184, 0x185, 0x186, 0x188];
-/// In the second half of such an instruction: it is ordered. No access of a program's is, but that of the stop flag.
+/// In the second half of such an instruction: it is ordered. No access of a program's is, but that of the stop flag. (Where
+/// blocks are counted, that look also reads counters, which have no order.)
 pub const ORDERED: u64 = 7 << 13;
 /// Without a predicate.
 pub const NOP: u64 = 0x7918;

@@ -21,8 +21,10 @@
 //! Why no lane waits for ever: the lanes of a mask are those that noted it by one instruction at the same time, so
 //! each is in the masks of all the others. Each of them gets to the meeting, or ends, and those that have ended are not
 //! waited for. For before it gets there it waits for no other thread (`Options::reconverge` promises that), and otherwise
-//! only at meetings further inside, the innermost of which have none inside. So a lane that is about to trap goes to no
-//! meeting of a loop: those that it would wait for may wait for it at a join, until it ends. `vm/tests/meetings.rs` follows
+//! only at meetings further inside, the innermost of which have none inside; or at a call that ways have in common, by the
+//! mask of a branch further out. All lanes of that come to the call, and each meeting is before it for all of them, or after
+//! it. So a lane that is about to trap goes to no meeting of a loop: those that it would wait for may wait for it at a join,
+//! until it ends. `vm/tests/meetings.rs` follows
 //! masks through what the compiler writes.
 //!
 //! That holds only without ptxas's barriers around calls. One that a callee cleared may let go of a lane, which then waits
@@ -46,7 +48,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gpu_run_bytecode::Class;
+use gpu_run_bytecode::{Class, Op};
 
 use crate::ptx::analysis::cfg::{Node, is_call};
 use crate::ptx::analysis::dominance::{Dominance, Hammock, LoopEnd};
@@ -154,15 +156,22 @@ impl Compiler<'_> {
         }
     }
 
-    /// Finds loops that may wait for what another thread writes, by accesses that are not atomic: from one pass to the next
-    /// nothing changes but what they load. At the head of each a lane meets itself, so that `cuda::barriers` takes nothing
-    /// out of the loop by which other lanes of the warp get their turn.
+    /// Finds loops that may wait for what another thread writes, by accesses that are not atomic: they load, write to no memory
+    /// or global, and leave nothing for the next pass to read. At the head of each a lane meets itself, so that
+    /// `cuda::barriers` takes nothing out of the loop by which other lanes of the warp get their turn.
     fn plan_watches(&mut self) {
         let loads = |node: &Node| matches!(node.inst.op.info().class, Class::Load(_) | Class::LoadFar(_));
+        let stores = |node: &Node| match node.inst.op.info().class {
+            Class::Store(_) | Class::StoreFar(_) => true,
+            _ => matches!(
+                node.inst.op,
+                Op::GlobalSet32 | Op::GlobalSet64 | Op::GlobalSet128 | Op::StackPointerSet
+            ),
+        };
         let mut loops = self.cfg.reducible_loops();
         loops.retain(|(_, blocks)| {
             let nodes = || blocks.iter().flat_map(|block| self.cfg.block_nodes(*block));
-            nodes().any(loads) && !nodes().any(calls)
+            nodes().any(loads) && !nodes().any(|node| calls(node) || stores(node))
         });
         if loops.is_empty() {
             return;
@@ -236,8 +245,8 @@ impl Compiler<'_> {
             if self.head_of.contains_key(&end.join) || nodes.any(|node| self.leads_back(node)) {
                 continue;
             }
-            // Those that branched before the loop have a join for all of them.
-            self.joins.joining.entry(end.join).or_insert(mask);
+            // No branch joins here too: it would lie on all ways from the loop to the join.
+            self.joins.joining.insert(end.join, mask);
         }
     }
 

@@ -24,6 +24,8 @@ use crate::ptx::writer::ptx;
 
 /// How many levels of callees are looked into.
 const LEVELS: u32 = 2;
+/// The most ways by which a lane may come: each adds a comparison for all of them.
+const MOST_WAYS: usize = 16;
 
 /// Calls of a function that are one.
 pub struct SharedCall {
@@ -38,8 +40,10 @@ pub struct SharedCall {
     results: Vec<(String, u32)>,
     /// The words of the calls, and the labels of where they go on.
     sites: Vec<(u32, String)>,
-    /// The jumps by which ways skip the calls.
+    /// The blocks to which ways skip the calls, with one from which such a way comes.
     skips: Vec<(usize, usize)>,
+    /// The jumps that do, and to which of these.
+    jumps: BTreeMap<(usize, usize), usize>,
 }
 
 /// Whether a function, or a callee of so many levels, calls through a pointer. What formats does. Such functions run much
@@ -132,7 +136,12 @@ impl Compiler<'_> {
         let before = hammock.between.iter().chain([&hammock.branch]);
         let before = before.filter(|block| !after.contains(block) && !blocks.contains(block));
         let jumps = before.flat_map(|from| self.cfg.blocks[*from].successors.iter().map(move |to| (*from, *to)));
-        let skips: BTreeSet<(usize, usize)> = jumps.filter(|(_, to)| after.contains(to)).collect();
+        let jumps: Vec<(usize, usize)> = jumps.filter(|(_, to)| after.contains(to)).collect();
+        let froms: BTreeMap<usize, usize> = jumps.iter().map(|(from, to)| (*to, *from)).collect();
+        if calls.len() + froms.len() > MOST_WAYS {
+            return None;
+        }
+        let places: BTreeMap<usize, usize> = froms.keys().enumerate().map(|(place, to)| (*to, place)).collect();
         let (callee, sites) = (*callee, calls.iter().map(|(_, pc)| *pc).collect::<Vec<_>>());
         let meta = &self.analysis.program.meta;
         let ty = meta.types[self.analysis.func_types[callee as usize] as usize].clone();
@@ -158,7 +167,8 @@ impl Compiler<'_> {
                 .into_iter()
                 .map(|pc| (pc, self.w.new_label("SHARED_BACK")))
                 .collect(),
-            skips: skips.into_iter().collect(),
+            skips: froms.into_iter().map(|(to, from)| (from, to)).collect(),
+            jumps: jumps.into_iter().map(|jump| (jump, places[&jump.1])).collect(),
         })
     }
 
@@ -208,9 +218,8 @@ impl Compiler<'_> {
 
     /// The label to which a jump leads that skips calls which are one.
     pub fn skip_of_shared_call(&self, from: usize, to: usize) -> Option<String> {
-        let skip = |shared: &SharedCall| shared.skips.iter().position(|skip| *skip == (from, to));
         let mut found = self.joins.shared.iter().enumerate();
-        found.find_map(|(number, shared)| Some(format!("SKIP{number}_{}", skip(shared)?)))
+        found.find_map(|(number, shared)| Some(format!("SKIP{number}_{}", shared.jumps.get(&(from, to))?)))
     }
 
     /// Writes where the calls are made, and where those go that skip them.

@@ -22,7 +22,7 @@
 //! that a warp shares, and may rely on lanes that leave a region together if it has no calls but these.
 //!
 //! A jump table parts lanes, and a region may call nothing on any of its ways. Where they lead is in the cubin: see
-//! [`jump_tables`].
+//! `jump_tables`.
 //!
 //! ptxas begins each pass of a loop with a `YIELD`. It seems that lanes which wait at a barrier are let go when all others of
 //! its lanes have executed one: of lanes that left a loop after different passes, hardly any went on together. In a program's

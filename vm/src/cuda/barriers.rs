@@ -97,24 +97,28 @@ struct Code {
 }
 
 impl Code {
-    /// The instructions that may follow one; none if it is not known.
-    fn next(&self, at: usize) -> Vec<usize> {
-        let instruction = self.instructions[at];
-        let leaves = [BRA, BRX, EXIT, RET].contains(&instruction.opcode());
-        let mut next = self.jumps.get(&at).cloned().unwrap_or_default();
-        if instruction.opcode() == BRA {
-            next.push(instruction.target(at));
-        }
-        if !leaves || !instruction.is_sure() {
-            next.push(at + 1);
-        }
-        next
+    /// For each instruction those that may follow it: none where a lane ends or returns, or goes where is not known.
+    fn next(&self) -> Vec<Vec<usize>> {
+        let next = |(at, instruction): (usize, &Instruction)| {
+            let leaves = [BRA, BRX, EXIT, RET].contains(&instruction.opcode());
+            let mut next = self.jumps.get(&at).cloned().unwrap_or_default();
+            if instruction.opcode() == BRA {
+                next.push(instruction.target(at));
+            }
+            if !leaves || !instruction.is_sure() {
+                next.push(at + 1);
+            }
+            next
+        };
+        self.instructions.iter().enumerate().map(next).collect()
     }
 }
 
 /// The searches of a function's code for what lies between two places.
 struct Search<'a> {
     code: &'a Code,
+    /// See [`Code::next`].
+    next: &'a [Vec<usize>],
     /// By instruction, the search that has seen it last.
     seen: Vec<u32>,
     /// Which search this is.
@@ -122,9 +126,10 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(code: &'a Code) -> Self {
+    fn new(code: &'a Code, next: &'a [Vec<usize>]) -> Self {
         Self {
             code,
+            next,
             seen: vec![0; code.instructions.len() + 1],
             number: 0,
         }
@@ -161,9 +166,9 @@ impl<'a> Search<'a> {
             if instruction.is_call() || instruction.is_meeting() {
                 calls.push(at);
             }
-            let next = self.code.next(at);
+            let next = &self.next[at];
             edges.extend(next.iter().map(|to| (*to, at)));
-            open.extend(next);
+            open.extend(next.iter().copied());
         }
         if calls.is_empty() {
             return false;
@@ -185,7 +190,7 @@ impl<'a> Search<'a> {
 }
 
 /// The ends of regions at which lanes are no longer to wait.
-fn around_calls(function: &Code) -> Vec<usize> {
+fn around_calls(function: &Code, next: &[Vec<usize>]) -> Vec<usize> {
     let code = &function.instructions;
     let of = |opcode| move |(at, instruction): (usize, &Instruction)| (instruction.opcode() == opcode).then_some(at);
     // By their ends: the region's `BSSY` names the instruction after that.
@@ -193,7 +198,7 @@ fn around_calls(function: &Code) -> Vec<usize> {
     for at in code.iter().enumerate().filter_map(of(BSSY)) {
         begins.entry(code[at].target(at).wrapping_sub(1)).or_default().push(at);
     }
-    let mut search = Search::new(function);
+    let mut search = Search::new(function, next);
     let releases = |end: &usize| match begins.get(end) {
         Some(begins) => begins.iter().any(|begin| search.calls_or_meets(*begin, *end)),
         None => code[*end].low >> 16 & 15 >= SAVED,
@@ -313,13 +318,15 @@ fn gathers(code: &[Instruction]) -> Vec<(usize, Instruction)> {
 
 /// The places in a program's code at which lanes that wait would be let go: in loops that access memory, but neither call nor
 /// meet.
-fn yields(code: &Code) -> Vec<usize> {
-    let places = || 0..code.instructions.len();
-    if !code.of_program || !places().any(|at| code.instructions[at].opcode() == YIELD) {
+fn yields(code: &Code, next: &[Vec<usize>]) -> Vec<usize> {
+    let instructions = code.instructions.iter().enumerate();
+    let mut places: Vec<usize> = instructions
+        .filter_map(|(at, one)| (one.opcode() == YIELD).then_some(at))
+        .collect();
+    if !code.of_program || places.is_empty() {
         return Vec::new();
     }
-    let next: Vec<Vec<usize>> = places().map(|at| code.next(at)).collect();
-    let mut loops = machine_loops::find(&next);
+    let mut loops = machine_loops::find(next);
     loops.sort_by_key(Vec::len);
     let calls = |at: &usize| code.instructions[*at].is_call() || code.instructions[*at].is_meeting();
     let is_quiet = |at: &usize| {
@@ -327,10 +334,8 @@ fn yields(code: &Code) -> Vec<usize> {
         let accesses = |at: &usize| code.instructions[*at].is_access();
         own.is_some_and(|body| body.iter().any(accesses) && !body.iter().any(calls))
     };
-    places()
-        .filter(|at| code.instructions[*at].opcode() == YIELD)
-        .filter(is_quiet)
-        .collect()
+    places.retain(is_quiet);
+    places
 }
 
 /// The instructions of a function that are not needed where these barriers are kept.
@@ -338,7 +343,10 @@ fn superfluous(code: &Code, kept: Kept) -> Vec<usize> {
     let instructions = code.instructions.iter().enumerate();
     match kept {
         Kept::All => Vec::new(),
-        Kept::WithoutCalls => [around_calls(code), yields(code)].concat(),
+        Kept::WithoutCalls => {
+            let next = code.next();
+            [around_calls(code, &next), yields(code, &next)].concat()
+        }
         Kept::None => instructions
             .filter_map(|(at, one)| one.is_of_barriers().then_some(at))
             .collect(),
@@ -373,8 +381,13 @@ mod tests {
         }
     }
 
+    /// The ends at which lanes no longer wait, in the code of a program's function.
+    fn released_in(code: &Code) -> Vec<usize> {
+        around_calls(code, &code.next())
+    }
+
     fn released(instructions: &[Instruction]) -> Vec<usize> {
-        around_calls(&code(instructions))
+        released_in(&code(instructions))
     }
 
     /// A region of seven instructions with this one in it.
@@ -394,15 +407,15 @@ mod tests {
         let jump = of(0xffff_fff0_0400_7949, 0x000f_ea00_0383_ffff); // BRX R4
         let mut code = code(&[BSSY_B6, jump, OTHER, OTHER, OTHER, OTHER, BSYNC_B6, CALL, END]);
         // Where it leads is not known.
-        assert_eq!(around_calls(&code), [6]);
+        assert_eq!(released_in(&code), [6]);
         code.jumps.insert(1, vec![3, 5]);
-        assert_eq!(around_calls(&code), []);
+        assert_eq!(released_in(&code), []);
         // By one of its entries a lane traps.
         code.jumps.insert(1, vec![3, 7]);
-        assert_eq!(around_calls(&code), []);
+        assert_eq!(released_in(&code), []);
         // By one of them it calls.
         code.instructions[3] = CALL;
-        assert_eq!(around_calls(&code), [6]);
+        assert_eq!(released_in(&code), [6]);
     }
 
     #[test]

@@ -101,7 +101,7 @@ impl Graph {
             for node in cfg.block_nodes(*block) {
                 let (calls, callee) = match node.inst.op {
                     Op::Call | Op::ReturnCall => {
-                        let callee = analysis.function_at((i64::from(node.pc) + node.inst.args[1]) as u32);
+                        let callee = analysis.callee(node.pc, &node.inst);
                         let defined = callee.checked_sub(analysis.imported).map(|defined| defined as usize);
                         (
                             &mut graph.named,

@@ -18,11 +18,9 @@ pub struct Hammock {
     pub between: BTreeSet<usize>,
 }
 
-/// A loop and the block in which its ways out come together: each lane that comes into the loop comes there once before it
-/// comes into the loop again, or ends, and none comes there that has not been in the loop.
+/// Where the ways out of a loop come together: each lane that comes into the loop comes there once before it comes into the
+/// loop again, or ends, and none comes there that has not been in the loop.
 pub struct LoopEnd {
-    /// The loop's head.
-    pub head: usize,
     /// The block in which all ways come together.
     pub join: usize,
     /// The blocks on the ways from the loop to it.
@@ -138,24 +136,20 @@ impl<'a> Dominance<'a> {
         joins.filter_map(hammock).collect()
     }
 
-    /// Where the ways out of loops come together, of those that do not lead there at once.
-    pub fn loop_ends(&self) -> Vec<LoopEnd> {
+    /// Where the ways out of a loop with this head and these blocks come together, unless all lead there at once.
+    pub fn loop_end(&self, head: usize, blocks: &BTreeSet<usize>) -> Option<LoopEnd> {
         let outside = self.cfg.blocks.len();
-        let end = |(head, blocks): &(usize, BTreeSet<usize>)| {
-            let head = *head;
-            let mut join = head;
-            while blocks.contains(&join) {
-                join = Self::first(&self.after, join, outside)?;
-            }
-            let mut around = self.around[head].iter().filter(|other| **other != head);
-            if !self.around[join].iter().eq(&mut around) || !self.dominators_of(join).any(|block| block == head) {
-                return None;
-            }
-            let exits = blocks.iter().flat_map(|block| self.successors(*block));
-            let between = self.between(head, exits.filter(|block| !blocks.contains(block)), join)?;
-            (!between.is_empty()).then_some(LoopEnd { head, join, between })
-        };
-        self.loops.iter().filter_map(end).collect()
+        let mut join = head;
+        while blocks.contains(&join) {
+            join = Self::first(&self.after, join, outside)?;
+        }
+        let around = self.around[head].iter().filter(|other| **other != head);
+        if !self.around[join].iter().eq(around) || !self.dominators_of(join).any(|block| block == head) {
+            return None;
+        }
+        let exits = blocks.iter().flat_map(|block| self.successors(*block));
+        let between = self.between(head, exits.filter(|block| !blocks.contains(block)), join)?;
+        (!between.is_empty()).then_some(LoopEnd { join, between })
     }
 
     /// The heads of the loops that are in no other loop.

@@ -507,9 +507,7 @@ impl TransferFn<'_> {
         let meta = &self.analysis.program.meta;
         let ty = match node.inst.op {
             Op::Call | Op::ReturnCall => {
-                let callee = self
-                    .analysis
-                    .function_at((i64::from(node.pc) + node.inst.args[1]) as u32);
+                let callee = self.analysis.callee(node.pc, &node.inst);
                 self.analysis.func_types.get(callee as usize).copied()
             }
             Op::CallImport | Op::ReturnCallImport => self.analysis.func_types.get(node.inst.args[1] as usize).copied(),

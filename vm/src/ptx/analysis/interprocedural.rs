@@ -345,6 +345,11 @@ impl<'a> Analysis<'a> {
         self.starts.get(&pc).copied().unwrap_or(u32::MAX)
     }
 
+    /// The function that a call by name calls, by index with imports first.
+    pub fn callee(&self, pc: u32, inst: &Inst) -> u32 {
+        self.function_at((i64::from(pc) + inst.args[1]) as u32)
+    }
+
     /// Facts of a function by index with imports first; `None` for an import.
     pub fn of(&self, index: u32) -> Option<&Facts> {
         self.facts.get(index.checked_sub(self.imported)? as usize)
@@ -357,7 +362,7 @@ impl<'a> Analysis<'a> {
         }
         let cycle = match inst.op {
             Op::Call | Op::ReturnCall => {
-                let callee = self.of(self.function_at((i64::from(pc) + inst.args[1]) as u32));
+                let callee = self.of(self.callee(pc, inst));
                 callee.map(|callee| callee.cycle)
             }
             Op::CallIndirect | Op::ReturnCallIndirect => {
@@ -368,6 +373,18 @@ impl<'a> Analysis<'a> {
             _ => return false,
         };
         cycle.is_none_or(|cycle| cycle == caller.cycle)
+    }
+
+    /// Whether a function, or a callee of so many levels, calls through a table.
+    pub fn calls_through_table(&self, index: u32, levels: u32) -> bool {
+        let calls = index
+            .checked_sub(self.imported)
+            .and_then(|defined| self.calls.get(defined as usize));
+        calls.is_some_and(|calls| {
+            let mut callees = calls.direct.iter();
+            !calls.indirect.is_empty()
+                || levels > 0 && callees.any(|callee| self.calls_through_table(*callee, levels - 1))
+        })
     }
 
     /// Whether a call through a pointer may lead back to the caller.
@@ -384,7 +401,7 @@ impl<'a> Analysis<'a> {
                 .any(|(_, distance)| distance <= 0)
                 // Its distances are not looked at.
                 || inst.op == Op::BrTable;
-            let callee = || self.function_at((i64::from(pc) + inst.args[1]) as u32);
+            let callee = || self.callee(pc, &inst);
             match inst.op {
                 Op::Call => calls.direct.push(callee()),
                 Op::ReturnCall => {

@@ -309,7 +309,7 @@ impl Compiler<'_> {
         let ty = self.transfer.callee_type(node);
         match node.inst.op {
             Op::Call => {
-                let index = self.analysis.function_at((i64::from(node.pc) + args[1]) as u32);
+                let index = self.analysis.callee(node.pc, &node.inst);
                 let (callee, place) = (Callee::Direct(index), Place::Own(index));
                 self.call_function(node, &callee, &place, &ty, args[0], None);
             }

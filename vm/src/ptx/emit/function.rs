@@ -79,7 +79,7 @@ pub struct Compiler<'a> {
     pub latches: BTreeMap<usize, String>,
     /// The loops at whose ends lanes meet, by their heads.
     pub meetings: BTreeMap<usize, Meeting>,
-    /// Where lanes meet that branched together.
+    /// Where lanes meet that branched or came into a loop together.
     pub joins: Joins,
     /// Where warps step together.
     pub steps: Steps,
@@ -443,9 +443,7 @@ impl<'a> Compiler<'a> {
         }
         let accesses = |node: &Node| match node.inst.op {
             Op::Call => {
-                let callee = self
-                    .analysis
-                    .function_at((i64::from(node.pc) + node.inst.args[1]) as u32);
+                let callee = self.analysis.callee(node.pc, &node.inst);
                 self.analysis.of(callee).is_some_and(|facts| facts.atomic)
             }
             Op::CallIndirect | Op::CallImport => true,

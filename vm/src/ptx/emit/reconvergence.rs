@@ -86,12 +86,12 @@ impl Meeting {
     }
 }
 
-/// Where lanes meet that branched together.
+/// Where lanes meet that branched, or came into a loop, together; and where one meets itself.
 #[derive(Default)]
 pub struct Joins {
     /// By the block of a branch, the lanes that branch together.
     pub branching: BTreeMap<usize, String>,
-    /// By the block of a join, those that meet there.
+    /// By the block of a join, those that meet there: of a branch, or those that came into a loop.
     joining: BTreeMap<usize, String>,
     /// The calls that they make together on the way.
     pub shared: Vec<SharedCall>,
@@ -148,8 +148,13 @@ impl Compiler<'_> {
             self.meetings.insert(head, meeting);
         }
         if let Some(dominance) = Dominance::of(&self.cfg, &self.dead_ends) {
-            let (hammocks, ends, steps) = (dominance.hammocks(), dominance.loop_ends(), self.steps_of(&dominance));
-            self.steps = steps;
+            let hammocks = dominance.hammocks();
+            let left = |(head, meeting): (&usize, &Meeting)| {
+                let end = dominance.loop_end(*head, &meeting.blocks)?;
+                Some((meeting.entered.clone(), end))
+            };
+            let ends = self.meetings.iter().filter_map(left).collect();
+            self.steps = self.steps_of(&dominance);
             self.plan_joins(&hammocks);
             self.plan_loop_joins(ends);
             self.plan_shared_calls(&hammocks);
@@ -234,13 +239,10 @@ impl Compiler<'_> {
         }
     }
 
-    /// Decides where lanes meet that have left a loop by several ends. After the loop they have met, but that parts them anew.
-    fn plan_loop_joins(&mut self, ends: Vec<LoopEnd>) {
-        for end in ends {
-            let Some(meeting) = self.meetings.get(&end.head) else {
-                continue;
-            };
-            let mask = meeting.entered.clone();
+    /// Decides where lanes meet that have left a loop by several ends, each with the lanes that came into the loop. After it they
+    /// have met, but its ends part them anew.
+    fn plan_loop_joins(&mut self, ends: Vec<(String, LoopEnd)>) {
+        for (mask, end) in ends {
             let mut nodes = end.between.iter().flat_map(|block| self.cfg.block_nodes(*block));
             if self.head_of.contains_key(&end.join) || nodes.any(|node| self.leads_back(node)) {
                 continue;
@@ -347,7 +349,7 @@ impl Compiler<'_> {
     /// Where a lane comes back from the interpreter into loops that it has left: it waits for none but itself.
     pub fn forget_others(&mut self) {
         let of_loop = |meeting: &Meeting| [Some(meeting.entered.clone()), meeting.pass.clone()];
-        // Where it comes to a join it has branched here.
+        // Where it comes to a branch's join it has branched here.
         let masks: Vec<String> = self.meetings.values().flat_map(of_loop).flatten().collect();
         for mask in masks {
             ptx!(self, "mov.u32 {mask}, %lanemask_eq;");
@@ -461,20 +463,24 @@ impl Compiler<'_> {
             Some(_) => self.meet(&entered),
             None => self.meet_unless_all(&entered),
         }
-        self.go_out(head, &way, exits.len());
-        for (i, (from, to)) in exits.into_iter().enumerate() {
-            self.w.label(&format!("EXIT{head}_{}", i + 1));
+        let labels: Vec<String> = (1..=exits.len()).map(|number| format!("EXIT{head}_{number}")).collect();
+        self.go_by_way(&way, 1, &labels);
+        for ((from, to), label) in exits.into_iter().zip(labels) {
+            self.w.label(&label);
             self.go_now(Some(head), from, to, None);
         }
     }
 
-    /// Branches to one of so many exits of a loop.
-    fn go_out(&mut self, head: usize, way: &str, exits: usize) {
-        for exit in 1..exits {
+    /// Branches to one of these labels, by the way by which a lane has come: `first` for the first of them, and on.
+    pub fn go_by_way(&mut self, way: &str, first: usize, labels: &[String]) {
+        let Some((last, others)) = labels.split_last() else {
+            return;
+        };
+        for (i, label) in others.iter().enumerate() {
             let p = self.w.predicate();
-            ptx!(self, "setp.eq.u32 {p}, {way}, {exit};");
-            ptx!(self, "@{p} bra EXIT{head}_{exit};");
+            ptx!(self, "setp.eq.u32 {p}, {way}, {};", first + i);
+            ptx!(self, "@{p} bra {label};");
         }
-        ptx!(self, "bra EXIT{head}_{exits};");
+        ptx!(self, "bra {last};");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{body, compiled, program, text_alone_with};
+use super::{body, compiled, part, program, text_alone_with};
 use crate::ptx::Options;
 use crate::ptx::analysis::cfg::Cfg;
 use crate::ptx::analysis::dominance::{Dominance, Hammock};
@@ -105,6 +105,21 @@ fn met(text: &str) -> &str {
     mask.split(';').next().expect("a mask")
 }
 
+/// Where the lanes of a mask are noted.
+fn noted(text: &str, mask: &str) -> usize {
+    let noted = text.find(&format!("activemask.b32 {mask};"));
+    noted.expect("the lanes are noted")
+}
+
+/// The PTX of a module that is alone, in which lanes meet.
+fn text_with_meetings(wat: &str) -> String {
+    let options = Options {
+        reconverge: true,
+        ..Options::default()
+    };
+    text_alone_with(wat, options)
+}
+
 /// A search that ends in two ways: lanes that find the same in different passes go on together.
 #[test]
 fn lanes_meet_after_a_loop_with_several_ways_out() {
@@ -194,9 +209,7 @@ fn lanes_meet_after_a_way_with_a_search() {
     let before = &body[..body.find("mul.lo").expect("a product")];
     let last = before.rfind("bar.warp.sync").expect("lanes meet");
     let mask = met(&body[last..]);
-    let noted = body
-        .find(&format!("activemask.b32 {mask};"))
-        .expect("the lanes are noted");
+    let noted = noted(&body, mask);
     assert!(noted < body.find("\nIN").expect("a loop"), "{body}");
 }
 
@@ -240,16 +253,10 @@ fn calls_of_several_ways_are_one() {
                (func $format (export \"format\") (param i32) (result i32)
                  (call_indirect (type $one) (local.get 0) (i32.load (local.get 0)))))"
         );
-        let options = Options {
-            reconverge: true,
-            ..Options::default()
-        };
-        text_alone_with(&module, options)
+        text_with_meetings(&module)
     };
     let text = body("$format", "", "");
-    let at = text.find("\nSHARED0:").expect("a call");
-    let text = &text[text[..at].rfind(".entry").expect("a kernel")..];
-    let text = &text[..text.find("\n}\n").expect("its end")];
+    let text = part(&text, "start_1(");
     let shared = after(text, "SHARED0");
     assert_eq!(text.matches("bra SHARED0;").count(), 3, "{text}");
     assert_eq!(text.matches("f3, (q0").count(), 1, "{text}");
@@ -280,9 +287,7 @@ fn lanes_meet_where_ways_with_calls_join() {
         panic!("one meeting: {body}")
     };
     let mask = met(&body);
-    let noted = body
-        .find(&format!("activemask.b32 {mask};"))
-        .expect("the lanes are noted");
+    let noted = noted(&body, mask);
     let (call, load) = (body.find("i0_f0").or(body.find("call ")), body.rfind("mul.lo"));
     assert!(Some(noted) < call && call < Some(at) && Some(at) < load, "{body}");
     // Where nothing is called, ptxas has them meet.
@@ -404,11 +409,7 @@ fn warps_of_a_large_kernel_step_together() {
                    (if (local.get 1) (then {copies}))
                    (br_if $again (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))))"
         );
-        let options = Options {
-            reconverge: true,
-            ..Options::default()
-        };
-        text_alone_with(&module, options)
+        text_with_meetings(&module)
     };
     let steps = |text: &str| {
         let calls = text.split("{\n\t.param .b32 q0;\n\tst.param.b32 [q0], ").skip(1);

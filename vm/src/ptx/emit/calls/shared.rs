@@ -17,12 +17,13 @@ use gpu_run_bytecode::{FuncType, Op};
 
 use crate::ptx::analysis::cfg::Node;
 use crate::ptx::analysis::dominance::Hammock;
-use crate::ptx::analysis::interprocedural::{Analysis, code};
 use crate::ptx::emit::calls::Callee;
 use crate::ptx::emit::function::Compiler;
 use crate::ptx::writer::ptx;
 
-/// How many levels of callees are looked into.
+/// How many levels of callees may lie between a call and one through a table. What formats makes such calls. It runs much code of
+/// different kinds, in which lanes part once more. Other functions may be called by the seldom ways only: with the
+/// allocator's, searches and errors `lz4` took 1.06 times as long.
 const LEVELS: u32 = 2;
 /// The most ways by which a lane may come: each adds a comparison for all of them.
 const MOST_WAYS: usize = 16;
@@ -44,24 +45,6 @@ pub struct SharedCall {
     skips: Vec<(usize, usize)>,
     /// The jumps that do, and to which of these.
     jumps: BTreeMap<(usize, usize), usize>,
-}
-
-/// Whether a function, or a callee of so many levels, calls through a pointer. What formats does. Such functions run much
-/// code of different kinds, in which lanes part once more, and others may be the seldom ways only: with the allocator's,
-/// searches and errors `lz4` took 1.06 times as long.
-fn calls_through_pointer(analysis: &Analysis, index: u32, levels: u32) -> bool {
-    let Some(defined) = index.checked_sub(analysis.imported) else {
-        return false;
-    };
-    let function = &analysis.program.meta.functions[defined as usize];
-    code(analysis.program, function).any(|(pc, inst)| match inst.op {
-        Op::CallIndirect => true,
-        Op::Call if levels > 0 => {
-            let callee = analysis.function_at((i64::from(pc) + inst.args[1]) as u32);
-            calls_through_pointer(analysis, callee, levels - 1)
-        }
-        _ => false,
-    })
 }
 
 /// The blocks on the ways from some blocks to a join, and the join.
@@ -111,15 +94,9 @@ impl Compiler<'_> {
         }
         let mut calls: BTreeMap<u32, Vec<(usize, u32)>> = BTreeMap::new();
         for block in &hammock.between {
-            for node in self
-                .cfg
-                .block_nodes(*block)
-                .iter()
-                .filter(|node| node.inst.op == Op::Call)
-            {
-                let callee = self
-                    .analysis
-                    .function_at((i64::from(node.pc) + node.inst.args[1]) as u32);
+            let nodes = self.cfg.block_nodes(*block).iter();
+            for node in nodes.filter(|node| node.inst.op == Op::Call) {
+                let callee = self.analysis.callee(node.pc, &node.inst);
                 calls.entry(callee).or_default().push((*block, node.pc));
             }
         }
@@ -128,7 +105,7 @@ impl Compiler<'_> {
             calls.len() > 1
                 && facts.is_some_and(|facts| !facts.status)
                 && self.are_apart(hammock, calls)
-                && calls_through_pointer(self.analysis, *callee, LEVELS)
+                && self.analysis.calls_through_table(*callee, LEVELS)
         });
         let (callee, calls) = calls.iter().max_by_key(|(_, calls)| calls.len())?;
         let blocks: BTreeSet<usize> = calls.iter().map(|(block, _)| *block).collect();
@@ -182,8 +159,8 @@ impl Compiler<'_> {
     /// from unit `base` on. `arguments` are the registers of its own.
     pub fn go_to_shared_call(&mut self, node: &Node, arguments: &[Vec<String>], base: i64) -> bool {
         let of = |shared: &SharedCall| shared.sites.iter().position(|(pc, _)| *pc == node.pc);
-        let found = self.joins.shared.iter().enumerate();
-        let Some((number, site)) = found.filter_map(|(i, shared)| Some((i, of(shared)?))).next() else {
+        let mut all = self.joins.shared.iter().enumerate();
+        let Some((number, site)) = all.find_map(|(number, shared)| Some((number, of(shared)?))) else {
             return false;
         };
         let shared = &self.joins.shared[number];
@@ -218,8 +195,8 @@ impl Compiler<'_> {
 
     /// The label to which a jump leads that skips calls which are one.
     pub fn skip_of_shared_call(&self, from: usize, to: usize) -> Option<String> {
-        let mut found = self.joins.shared.iter().enumerate();
-        found.find_map(|(number, shared)| Some(format!("SKIP{number}_{}", shared.jumps.get(&(from, to))?)))
+        let mut all = self.joins.shared.iter().enumerate();
+        all.find_map(|(number, shared)| Some(format!("SKIP{number}_{}", shared.jumps.get(&(from, to))?)))
     }
 
     /// Writes where the calls are made, and where those go that skip them.
@@ -270,15 +247,5 @@ impl Compiler<'_> {
             self.w.label(&label);
             self.go_past(from, to);
         }
-    }
-
-    /// Branches to one of these labels, by the number of the first that `way` has, or more.
-    fn go_by_way(&mut self, way: &str, first: usize, labels: &[String]) {
-        for (i, label) in labels.iter().enumerate().skip(1) {
-            let p = self.w.predicate();
-            ptx!(self, "setp.eq.u32 {p}, {way}, {};", first + i);
-            ptx!(self, "@{p} bra {label};");
-        }
-        ptx!(self, "bra {};", labels[0]);
     }
 }

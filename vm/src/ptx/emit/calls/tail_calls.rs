@@ -133,7 +133,7 @@ impl Compiler<'_> {
         let ty = self.transfer.callee_type(node);
         let target = match node.inst.op {
             Op::ReturnCall => {
-                let index = self.analysis.function_at((i64::from(node.pc) + args[1]) as u32);
+                let index = self.analysis.callee(node.pc, &node.inst);
                 if index == self.index && matches!(self.role, Role::Function) {
                     return self.begin_again(&ty, args[0]);
                 }

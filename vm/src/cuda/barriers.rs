@@ -32,7 +32,7 @@
 //! for the longest, for their code is short (`puzzle` of `bench/native`: 57 and 94 ms).
 //!
 //! `YIELD` also has a lane go on for which another one waits. In the runtime's code it stays, whose lanes wait for each other's
-//! locks, and in loops of a program that may wait: see `Compiler::plan_watches`.
+//! locks, and in loops of a program that may wait: see `Compiler::plan_loops_without_calls`.
 //!
 //! No result depends on it. A region with calls does not promise that lanes leave it together, because of just these
 //! callees. So nothing that ptxas writes after it may rely on that. Nor do lanes that go on find values of another way in
@@ -45,7 +45,7 @@ use std::collections::BTreeMap;
 use object::{Object, ObjectSection, SectionFlags};
 
 use super::opcodes::{
-    AFTER_FIVE, ALWAYS, BRA, BRX, BSSY, BSYNC, BYTES, ENDCOLLECTIVE, EXIT, Instruction, MOV, NOP, RET, SAVED,
+    AFTER_FIVE, ALWAYS, BRA, BRX, BSSY, BSYNC, BYTES, ENDCOLLECTIVE, EXIT, Instruction, MOV, NOP, PMTRIG, RET, SAVED,
     SCHEDULING, TELLS_NONE, TO_BARRIER, WAITS, WARPSYNC, YIELD, decode,
 };
 use super::{jump_tables, machine_loops};
@@ -317,7 +317,7 @@ fn gathers(code: &[Instruction]) -> Vec<(usize, Instruction)> {
 }
 
 /// The places in a program's code at which lanes that wait would be let go: in loops that access memory, but neither call nor
-/// meet.
+/// meet nor have a mark.
 fn yields(code: &Code, next: &[Vec<usize>]) -> Vec<usize> {
     let instructions = code.instructions.iter().enumerate();
     let mut places: Vec<usize> = instructions
@@ -328,11 +328,14 @@ fn yields(code: &Code, next: &[Vec<usize>]) -> Vec<usize> {
     }
     let mut loops = machine_loops::find(next);
     loops.sort_by_key(Vec::len);
-    let calls = |at: &usize| code.instructions[*at].is_call() || code.instructions[*at].is_meeting();
+    let keeps = |at: &usize| {
+        let one = code.instructions[*at];
+        one.is_call() || one.is_meeting() || one.opcode() == PMTRIG
+    };
     let is_quiet = |at: &usize| {
         let own = loops.iter().find(|body| body.binary_search(at).is_ok());
         let accesses = |at: &usize| code.instructions[*at].is_access();
-        own.is_some_and(|body| body.iter().any(accesses) && !body.iter().any(calls))
+        own.is_some_and(|body| body.iter().any(accesses) && !body.iter().any(keeps))
     };
     places.retain(is_quiet);
     places
@@ -345,10 +348,11 @@ fn superfluous(code: &Code, kept: Kept) -> Vec<usize> {
         Kept::All => Vec::new(),
         Kept::WithoutCalls => {
             let next = code.next();
-            [around_calls(code, &next), yields(code, &next)].concat()
+            let marks = instructions.filter_map(|(at, one)| (one.opcode() == PMTRIG).then_some(at));
+            [around_calls(code, &next), yields(code, &next), marks.collect()].concat()
         }
         Kept::None => instructions
-            .filter_map(|(at, one)| one.is_of_barriers().then_some(at))
+            .filter_map(|(at, one)| (one.is_of_barriers() || one.opcode() == PMTRIG).then_some(at))
             .collect(),
     }
 }
@@ -449,6 +453,10 @@ mod tests {
         // It only calculates.
         assert_eq!(superfluous(&with(OTHER), Kept::WithoutCalls), []);
         assert_eq!(superfluous(&with(stop_flag), Kept::WithoutCalls), []);
+        // It has a mark, which is taken out.
+        let mark = of(0x0000_0001_0000_7801, 0x000f_e200_0380_0000); // PMTRIG 0x1
+        assert_eq!(superfluous(&with(mark), Kept::WithoutCalls), [3]);
+        assert_eq!(superfluous(&with(mark), Kept::None), [2, 3]);
         let around = |inside: Instruction| {
             let mut code = with(load);
             code.instructions[2] = inside;

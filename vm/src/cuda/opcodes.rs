@@ -15,6 +15,8 @@ pub const BRA: u64 = 0x947;
 pub const WARPSYNC: u64 = 0x348;
 pub const ENDCOLLECTIVE: u64 = 0x91b;
 pub const BRX: u64 = 0x949;
+/// An event for a performance monitor: the mark of a loop. See `Compiler::mark_busy_loop`.
+pub const PMTRIG: u64 = 0x801;
 pub const EXIT: u64 = 0x94d;
 pub const RET: u64 = 0x950;
 /// The opcodes of calls, by a register or not, in nine bits.

@@ -204,6 +204,7 @@ impl<'t> Decoder<'_, 't> {
                 Op::Nop
             }
             ("bar", [Operand::Value(_)]) if modifiers.take("sync") => Op::Barrier,
+            ("pmevent", [_]) => Op::Nop,
             ("nanosleep", [_]) => {
                 modifiers.take("u32");
                 Op::Sleep

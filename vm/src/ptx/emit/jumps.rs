@@ -89,6 +89,7 @@ impl Compiler<'_> {
 
     fn poll_and_go(&mut self, pc: u32, label: &str, to: &str) {
         self.w.label(label);
+        self.mark_busy_loop(pc);
         self.poll(pc);
         ptx!(self, "bra {to};");
     }

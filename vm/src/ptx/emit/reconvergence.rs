@@ -46,7 +46,7 @@
 //! A lane's own bit is part of its mask already. It is set once more because ptxas else takes the mask for one that all
 //! lanes of the warp share.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use gpu_run_bytecode::{Class, Op};
 
@@ -59,6 +59,10 @@ use crate::ptx::writer::ptx;
 
 /// Instructions between a call and a join at most, so that lanes meet at the join alone.
 const SOON: usize = 8;
+
+/// Words that a loop carries from pass to pass, from which on it is most likely all that a lane does. `puzzle` of
+/// `bench/native` carries 11; of the loops in `bench/ordinary` that gain by waiting none more than 7.
+const MUCH: usize = 8;
 
 /// A loop at whose end lanes meet.
 pub struct Meeting {
@@ -97,6 +101,8 @@ pub struct Joins {
     pub shared: Vec<SharedCall>,
     /// Heads of loops that may wait for what another thread writes.
     watches: BTreeSet<usize>,
+    /// The first words of loops that carry much from pass to pass.
+    busy: BTreeSet<u32>,
 }
 
 /// Whether an instruction calls, be it a function of the runtime.
@@ -109,7 +115,7 @@ impl Compiler<'_> {
     /// Decides at which loops' ends lanes meet.
     pub fn plan_meetings(&mut self) {
         if self.unit.options.reconverge {
-            self.plan_watches();
+            self.plan_loops_without_calls();
         }
         // A function that handles or passes on exceptions leaves its loops in other ways too.
         let other_ways = self.facts.status || !self.function.tries.is_empty();
@@ -161,10 +167,13 @@ impl Compiler<'_> {
         }
     }
 
-    /// Finds loops that may wait for what another thread writes, by accesses that are not atomic: they load, write to no memory
-    /// or global, and leave nothing for the next pass to read. At the head of each a lane meets itself, so that
-    /// `cuda::barriers` takes nothing out of the loop by which other lanes of the warp get their turn.
-    fn plan_watches(&mut self) {
+    /// Finds loops without calls in which `cuda::barriers` is to leave that by which lanes get their turn:
+    ///
+    /// - Loops that may wait for what another thread writes, by accesses that are not atomic: they load, write to no memory or
+    ///   global, and leave nothing for the next pass to read. At the head of each a lane meets itself.
+    /// - Loops that carry much from pass to pass: most likely all that a lane does, in passes by the thousand, and not equally
+    ///   many. A lane that has left one gains little by waiting for the others. These get a mark.
+    fn plan_loops_without_calls(&mut self) {
         let loads = |node: &Node| matches!(node.inst.op.info().class, Class::Load(_) | Class::LoadFar(_));
         let stores = |node: &Node| match node.inst.op.info().class {
             Class::Store(_) | Class::StoreFar(_) => true,
@@ -176,7 +185,7 @@ impl Compiler<'_> {
         let mut loops = self.cfg.reducible_loops();
         loops.retain(|(_, blocks)| {
             let nodes = || blocks.iter().flat_map(|block| self.cfg.block_nodes(*block));
-            nodes().any(loads) && !nodes().any(|node| calls(node) || stores(node))
+            nodes().any(loads) && !nodes().any(calls)
         });
         if loops.is_empty() {
             return;
@@ -184,11 +193,21 @@ impl Compiler<'_> {
         let after = self.transfer.live_after(&self.cfg, self.units);
         for (head, blocks) in loops {
             let live = self.transfer.live_before(self.cfg.block_nodes(head), &after[head]);
-            let mut nodes = blocks.iter().flat_map(|block| self.cfg.block_nodes(*block));
-            let changes = |node: &Node| writes(node).any(|units| live.iter().any(|unit| units.contains(&unit)));
-            if !nodes.any(changes) {
-                self.joins.watches.insert(head);
+            let nodes = || blocks.iter().flat_map(|block| self.cfg.block_nodes(*block));
+            let written: HashSet<i64> = nodes().flat_map(writes).flatten().collect();
+            match live.iter().filter(|unit| written.contains(unit)).count() {
+                0 if !nodes().any(stores) => _ = self.joins.watches.insert(head),
+                MUCH.. => _ = self.joins.busy.insert(self.first_word(head)),
+                _ => {}
             }
+        }
+    }
+
+    /// Where the lanes of the loop that begins at word `pc` look at the stop flag: marks it, if `cuda::barriers` is to leave in
+    /// it that by which lanes get their turn. The mark is taken out there.
+    pub fn mark_busy_loop(&mut self, pc: u32) {
+        if self.joins.busy.contains(&pc) {
+            ptx!(self, "pmevent 0;");
         }
     }
 

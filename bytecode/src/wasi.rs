@@ -1,6 +1,7 @@
 //! The functions of WASI preview 1 (`wasi_snapshot_preview1`), those of connections (`gpu_run_net_v1`), those of processes
-//! that start others (`gpu_run_process_v1`), and those by which the translator makes calls of host functions
-//! (`gpu_run_host_v1`). Imports are checked and calls are marshalled from this one table.
+//! that start others (`gpu_run_process_v1`), those that read and write files without waiting (`gpu_run_file_v1`), and those
+//! by which the translator makes calls of host functions (`gpu_run_host_v1`). Imports are checked and calls are marshalled
+//! from this one table.
 //!
 //! A row is `number Name "name" [parameters] place "what it does";`. The number is that of requests: host and kernel
 //! know a function by it. Parameters say what pointers point to. So the kernel can gather the bytes that the host needs
@@ -22,6 +23,10 @@ pub const NET_MODULE: &str = "gpu_run_net_v1";
 /// Module name of the imports by which a process of a batch starts others; `kernel/rpc/process_calls.h` serves them.
 pub const PROCESS_MODULE: &str = "gpu_run_process_v1";
 
+/// Module name of the import that begins to read or write a file and does not wait. It makes a descriptor of the request, which
+/// can be read when that is done: see [`FileRequest`].
+pub const FILE_MODULE: &str = "gpu_run_file_v1";
+
 /// Module name of the imports of which the translator makes a call of a host function; see [`host`].
 pub const HOST_MODULE: &str = "gpu_run_host_v1";
 
@@ -29,7 +34,7 @@ pub const HOST_MODULE: &str = "gpu_run_host_v1";
 pub const INITIALIZE: &str = "_initialize";
 
 /// The modules of all functions.
-pub const MODULES: [&str; 4] = [MODULE, NET_MODULE, HOST_MODULE, PROCESS_MODULE];
+pub const MODULES: [&str; 5] = [MODULE, NET_MODULE, HOST_MODULE, PROCESS_MODULE, FILE_MODULE];
 
 /// The protocol of a host function's call, which the translator's stub and the host speak by [`Function::HostCall`],
 /// [`Function::HostSend`], [`Function::HostReceive`] and [`Function::HostWord`].
@@ -160,6 +165,33 @@ impl SocketOption {
             2 => SocketOption::WriteTimeout,
             3 => SocketOption::TimeToLive,
             4 => SocketOption::Error,
+            _ => return None,
+        })
+    }
+}
+
+/// What [`Function::FileBegin`] begins, its second argument. After it come the offset, the bytes to read, and those to write.
+///
+/// The descriptor that it makes can be waited for by `poll_oneoff` and read by `fd_read`, which is EAGAIN until it is done. An
+/// error of the request is one of each such read. Closing it does not take back what was begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum FileRequest {
+    /// Reads at the offset. The descriptor has what was read: fewer bytes at the file's end.
+    Read = 0,
+    /// Writes at the offset, or at the end of a file that appends. The descriptor has an i32: how many bytes were written.
+    Write = 1,
+    /// Brings data and attributes to the disk. The descriptor has nothing.
+    Sync = 2,
+}
+
+impl FileRequest {
+    /// The request of a number.
+    pub const fn from_number(number: u32) -> Option<FileRequest> {
+        Some(match number {
+            0 => FileRequest::Read,
+            1 => FileRequest::Write,
+            2 => FileRequest::Sync,
             _ => return None,
         })
     }
@@ -300,6 +332,9 @@ table! {
         60 PipeRead "pipe_read" [V32, PTR, V32, PTR] Device "reads from a pipe: handle, bytes; how many there were";
         61 PipeWrite "pipe_write" [V32, PTR, V32, PTR] Device "writes to a pipe: handle, bytes; how many it took";
         62 PipeClose "pipe_close" [V32] Device "closes an end of a pipe";
+    }
+    FILE_MODULE {
+        63 FileBegin "begin" [V32, V32, V64, V32, IN, R4] Host "begins to read, write or sync a file: see FileRequest";
     }
 }
 

@@ -4,7 +4,7 @@
 //! worker. So a hundred thousand of them wait as cheaply as one. [`crate::channel`]'s receivers and senders, timers and
 //! [`JoinHandle`]s are futures, and those of other crates run here too.
 //!
-//! Connections are in [`net`], and [`unblock`] is for files and whatever else makes its caller wait.
+//! Connections are in [`net`] and files in [`fs`], and [`unblock`] is for whatever else makes its caller wait.
 //!
 //! ```
 //! use gpu_std::{future, task};
@@ -22,6 +22,7 @@
 //! ```
 
 mod combine;
+pub mod fs;
 mod io;
 pub mod net;
 #[cfg(all(test, not(target_arch = "wasm32")))]
@@ -55,7 +56,7 @@ where
     Builder::new().spawn_future(future)
 }
 
-/// Runs a function that waits for something else, such as a file, as a task of its own. The future that waits for it keeps
+/// Runs a function that waits for something else as a task of its own. The future that waits for it keeps
 /// no worker; the function does.
 ///
 /// ```

@@ -9,7 +9,8 @@
 //! - `sys`: the imports and their numbers; [`errno`]: their errors as `std::io::Error`;
 //! - `fd`: what all descriptors have; `preopens`, [`path`]: the folders of the guest, and which one a path means;
 //! - `fs`: files and directories; `stdin`, `env`: standard input, arguments and environment;
-//! - `net`: connections; `poll`: which of them are ready; `process`: processes that start others.
+//! - `net`: connections; `request`: reads and writes of files that are begun; `poll`: which of both are ready;
+//! - `process`: processes that start others.
 
 mod errno;
 #[cfg(not(target_os = "wasi"))]
@@ -29,6 +30,8 @@ pub mod poll;
 mod preopens;
 #[cfg(target_arch = "wasm32")]
 pub mod process;
+#[cfg(all(target_arch = "wasm32", any(target_os = "unknown", target_env = "p1")))]
+pub mod request;
 #[cfg(all(target_arch = "wasm32", target_os = "unknown"))]
 pub mod stdin;
 #[cfg(all(target_arch = "wasm32", target_os = "unknown"))]

@@ -33,7 +33,7 @@
 //! - `dir`, `open`, `readdir`, `stat`, `file`: functions of directories and files; `folders` notes a file in no folder;
 //! - `stdio`: standard input, output and error;
 //! - `net`, `sock`: to which addresses a guest may connect, and its sockets;
-//! - `poll`: waiting.
+//! - `request`: reads and writes that a guest has begun; `poll`: waiting.
 
 mod abi;
 mod args;
@@ -47,6 +47,7 @@ mod open;
 mod place;
 mod poll;
 mod readdir;
+mod request;
 mod sharing;
 mod sock;
 mod stat;
@@ -72,6 +73,7 @@ use self::folders::Folders;
 pub use self::given::GivenFiles;
 use self::net::Network;
 use self::place::Tree;
+use self::request::Requests;
 use self::sharing::Sharing;
 use self::sock::Listener;
 use self::stdio::{Output, Stdin};
@@ -292,6 +294,7 @@ impl WasiBuilder {
             table: Table::new(stdio.into_iter().chain(directories).chain(listeners)),
             network: self.network,
             sharing: Sharing::default(),
+            requests: Arc::default(),
             monotonic: self.monotonic,
             realtime: self.realtime,
         }
@@ -305,6 +308,7 @@ pub struct Wasi {
     memory: Option<Arc<Mutex<tmpfs::Tree>>>,
     network: Network,
     sharing: Sharing,
+    requests: Arc<Requests>,
     monotonic: Clock,
     realtime: Clock,
 }
@@ -366,6 +370,7 @@ impl Wasi {
             Function::TcpDuplicate => self.tcp_duplicate(args),
             Function::TcpGet => self.tcp_get(args),
             Function::TcpSet => self.tcp_set(args),
+            Function::FileBegin => self.file_begin(args),
             // Calls of host functions are for those that define them.
             Function::HostCall | Function::HostSend | Function::HostReceive => Err(Errno::Nosys),
             // The device serves these.

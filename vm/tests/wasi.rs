@@ -16,6 +16,8 @@ mod listing;
 mod paths;
 #[path = "wasi/poll.rs"]
 mod poll;
+#[path = "wasi/requests.rs"]
+mod requests;
 #[path = "wasi/sandbox.rs"]
 mod sandbox;
 #[path = "wasi/sockets.rs"]

@@ -2,7 +2,9 @@
 
 use std::fmt::Write;
 
-use crate::wasi::{EVENT, FunctionInfo, HOST_MODULE, MODULE, NET_MODULE, PROCESS_MODULE, Param, SUBSCRIPTION, TABLE};
+use crate::wasi::{
+    EVENT, FILE_MODULE, FunctionInfo, HOST_MODULE, MODULE, NET_MODULE, PROCESS_MODULE, Param, SUBSCRIPTION, TABLE,
+};
 
 /// Bits of a parameter's kind, of which a function's are packed into a word; 0 is none.
 const KIND_BITS: usize = 4;
@@ -32,6 +34,7 @@ fn kinds() -> Vec<Param> {
 fn name_of(info: &FunctionInfo) -> String {
     match info.module {
         HOST_MODULE => format!("host_{}", info.name),
+        FILE_MODULE => format!("file_{}", info.name),
         PROCESS_MODULE if !info.name.starts_with("pipe_") => format!("process_{}", info.name),
         _ => info.name.to_owned(),
     }
@@ -47,7 +50,7 @@ pub(super) fn header() -> String {
     };
     let mut out = format!(
         "// Made from bytecode/src/wasi.rs by `cargo run -p gpu-run-bytecode --bin isa-gen`.\n#pragma once\n\n\
-         namespace gpu_run {{\nnamespace wasi {{\n\n// Functions of {MODULE}, then those of {NET_MODULE}, {HOST_MODULE} and {PROCESS_MODULE}.\nenum Function : u32 {{\n"
+         namespace gpu_run {{\nnamespace wasi {{\n\n// Functions of {MODULE}, then those of {NET_MODULE}, {HOST_MODULE}, {PROCESS_MODULE} and {FILE_MODULE}.\nenum Function : u32 {{\n"
     );
     for info in TABLE {
         _ = writeln!(

@@ -1,7 +1,7 @@
-//! Connections that futures wait for.
+//! Connections, and requests of files, that futures wait for.
 //!
 //! A future that finds nothing to read or no room to write leaves its waker here. One worker at a time, of those that have
-//! nothing else to do, asks the host which of all these connections are ready, in one call. So ten thousand of them keep
+//! nothing else to do, asks the host which of all these descriptors are ready, in one call. So ten thousand of them keep
 //! one lane. On other targets, where std has no such call, a future looks again after a while.
 
 use core::future::Future;
@@ -54,7 +54,7 @@ mod guest {
     use crate::wasi::poll;
     use crate::word::Word32;
 
-    /// A future that may wait for a connection.
+    /// A future that may wait for a descriptor.
     pub struct Interest {
         fd: u32,
         direction: Direction,
@@ -110,14 +110,19 @@ mod guest {
 
     impl Interest {
         pub fn new(stream: &TcpStream, direction: Direction) -> Interest {
+            Interest::of(stream.fd(), direction)
+        }
+
+        /// In the descriptor of this number.
+        pub fn of(fd: u32, direction: Direction) -> Interest {
             Interest {
-                fd: stream.fd(),
+                fd,
                 direction,
                 number: None,
             }
         }
 
-        /// Has the waker woken when the connection is ready.
+        /// Has the waker woken when the descriptor is ready.
         pub fn wait(&mut self, waker: &Waker) {
             let number = *self.number.get_or_insert_with(|| WAITING.last.count_up(1));
             // The waker before is dropped without the lock, because it may be a task's last owner.
@@ -136,7 +141,7 @@ mod guest {
         }
     }
 
-    /// Asks the host which connections are ready, and wakes their futures. False if there is none to ask for, or another
+    /// Asks the host which descriptors are ready, and wakes their futures. False if there is none to ask for, or another
     /// worker does.
     fn ask() -> bool {
         if WAITING.count.get() == 0 {

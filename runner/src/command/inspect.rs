@@ -213,6 +213,7 @@ fn served(module: &str, name: &str) -> Option<&'static str> {
         wasi::NET_MODULE => {
             wasi::Function::by_import(module, name).map(|_| "network, served by the host: see --allow-net")
         }
+        wasi::FILE_MODULE => wasi::Function::by_import(module, name).map(|_| "files, served by the host: see --dir"),
         wasi::PROCESS_MODULE => {
             wasi::Function::by_import(module, name).map(|_| "processes, on the device: see batch --program")
         }

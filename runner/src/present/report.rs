@@ -228,7 +228,7 @@ pub fn store(path: &Path, error: &StoreError) -> Report {
             let report = Report::new(error.to_string()).at(place(path, None, None));
             match module.as_str() {
                 "env" => report.help("nothing provides this function: link it into the module, or build for wasm32-unknown-unknown or wasm32-wasip1 without it"),
-                _ => report.help("gpu-run provides the imports of `wasi_snapshot_preview1`, and of `gpu_run_v1`, `gpu_run_net_v1` and `gpu_run_process_v1`, which the crate gpu-std declares"),
+                _ => report.help("gpu-run provides the imports of `wasi_snapshot_preview1`, and of `gpu_run_v1`, `gpu_run_net_v1`, `gpu_run_file_v1` and `gpu_run_process_v1`, which the crate gpu-std declares"),
             }
         }
         StoreError::NoRoomForStacks { .. } => Report::new(error.to_string())

@@ -46,6 +46,13 @@ pub fn tests(device: &'static str) -> Tests {
         let test = move || kernel(device, "collectives", threads, "collectives right");
         tests.push((format!("tasks/collectives/{threads}"), Box::new(test)));
     }
+    for threads in [1, 3, 64] {
+        tests.push((
+            format!("tasks/files/{threads}"),
+            Box::new(move || files(device, threads, false)),
+        ));
+    }
+    tests.push(("tasks/files/tmpfs".into(), Box::new(move || files(device, 3, true))));
     tests.push(("tasks/deadlock".into(), Box::new(move || deadlock(device))));
     tests.push(("tasks/stats".into(), Box::new(move || counted(device))));
     tests
@@ -85,6 +92,40 @@ fn kernel(device: &str, name: &str, threads: u32, wanted: &str) -> Tested {
     )?;
     // The locks are not std's, which are made for one thread.
     expect(!text(&output.stderr).contains("warning"), "must not warn", &output)
+}
+
+/// Files that are futures: on the host, whose requests are under way together, or in the device's memory.
+fn files(device: &str, threads: u32, tmpfs: bool) -> Tested {
+    let count = if device == "emulator" { 20 } else { 200 };
+    let (threads, module) = (threads.to_string(), wasm("release", "tasks"));
+    let host = tempfile::tempdir()?;
+    let (folder, inside) = match tmpfs {
+        true => (["--tmpfs".to_owned(), "64M".to_owned()], "/tmp"),
+        false => (
+            ["--dir".to_owned(), format!("{}::files", host.path().display())],
+            "files",
+        ),
+    };
+    let output = run_on(
+        device,
+        [
+            "--timeout",
+            "2m",
+            &folder[0],
+            &folder[1],
+            "--env",
+            &format!("FOLDER={inside}"),
+            "--env",
+            &format!("FILES={count}"),
+            "--threads",
+            &threads,
+            "--invoke",
+            "files",
+            &module,
+        ],
+    );
+    let right = text(&output.stdout) == format!("right {count}\n");
+    expect(right, "all files must be right", &output)
 }
 
 /// `--stats` has what the scheduler counted, of programs that run tasks.

@@ -4,7 +4,7 @@
 namespace gpu_run {
 namespace wasi {
 
-// Functions of wasi_snapshot_preview1, then those of gpu_run_net_v1, gpu_run_host_v1 and gpu_run_process_v1.
+// Functions of wasi_snapshot_preview1, then those of gpu_run_net_v1, gpu_run_host_v1, gpu_run_process_v1 and gpu_run_file_v1.
 enum Function : u32 {
   FN_args_get = 0,  // pointers to the arguments, and their bytes
   FN_args_sizes_get = 1,  // number of arguments, and of their bytes
@@ -69,6 +69,7 @@ enum Function : u32 {
   FN_pipe_read = 60,  // reads from a pipe: handle, bytes; how many there were
   FN_pipe_write = 61,  // writes to a pipe: handle, bytes; how many it took
   FN_pipe_close = 62,  // closes an end of a pipe
+  FN_file_begin = 63,  // begins to read, write or sync a file: see FileRequest
 };
 
 // What a parameter is, and what its pointer points to. 0 is none.
@@ -160,6 +161,7 @@ constexpr u64 PARAMS[] = {
   0x1212,  // pipe_read
   0x1212,  // pipe_write
   0x2,  // pipe_close
+  0x7c2322,  // file_begin
 };
 
 // Bytes and alignment of a result; 0 for other kinds.

@@ -24,7 +24,7 @@ use crate::layout::FILE_DESCRIPTORS;
 use crate::{CacheHint, CallingRun, HostReply};
 
 /// Most bytes of one read. A guest that asks for more reads again.
-const MAX_READ: usize = 64 << 20;
+pub const MAX_READ: usize = 64 << 20;
 
 /// A zeroed buffer for a read.
 pub fn buffer(capacity: usize) -> Vec<u8> {
@@ -234,6 +234,7 @@ impl Wasi {
             Descriptor::File(file) => args.unless_ended(|| file.read(args.capacity))?,
             Descriptor::Stdin(stdin) => stdin.read(args.run, args.capacity, thread)?,
             Descriptor::Connection(connection) => connection.receive(args.run, args.capacity, 0)?,
+            Descriptor::Request(request) => request.read(args.capacity)?,
             _ => return Err(Errno::Badf),
         };
         Ok(with_data(bytes))

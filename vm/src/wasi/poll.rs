@@ -8,6 +8,7 @@ use gpu_run_bytecode::wasi::{EVENT, SUBSCRIPTION};
 use super::abi::{clock, event};
 use super::args::{Args, Result};
 use super::errno::Errno;
+use super::request::{Request, Requests};
 use super::stdio::Stdin;
 use super::table::Descriptor;
 use super::{Wasi, results};
@@ -53,7 +54,7 @@ impl Wasi {
         if subscriptions.len() != number as usize {
             return Err(Errno::Fault);
         }
-        let ready = wait(&subscriptions)?;
+        let ready = wait(&subscriptions, &self.requests)?;
         let mut data = Vec::new();
         let mut count = 0u32;
         for (subscription, ready) in subscriptions.iter().zip(ready) {
@@ -105,7 +106,7 @@ impl Wasi {
         let fits = match (&*descriptor, direction) {
             (Descriptor::File(file), Direction::Write) if file.mode.read_only => return Err(Errno::Perm),
             (Descriptor::File(_) | Descriptor::Connection(_), _) => true,
-            (Descriptor::Stdin(_) | Descriptor::Listener(_), Direction::Read) => true,
+            (Descriptor::Stdin(_) | Descriptor::Listener(_) | Descriptor::Request(_), Direction::Read) => true,
             (Descriptor::Output(_), Direction::Write) => true,
             _ => false,
         };
@@ -133,6 +134,17 @@ impl Subscription {
         bytes
     }
 
+    /// The request that it waits for, if it is one.
+    fn request(&self) -> Option<&Request> {
+        match &self.awaited {
+            Awaited::Descriptor(descriptor, _) => match &**descriptor {
+                Descriptor::Request(request) => Some(request),
+                _ => None,
+            },
+            Awaited::Time(_) => None,
+        }
+    }
+
     /// Readiness that is known without asking the host.
     fn ready_now(&self, now: Instant) -> Ready {
         match &self.awaited {
@@ -144,15 +156,24 @@ impl Subscription {
                     Some(if at_end { event::HANGUP } else { 0 })
                 }
                 Descriptor::Stdin(Stdin::Bytes(_)) | Descriptor::Output(_) => Some(0),
+                Descriptor::Request(request) => request.is_done().then_some(0),
                 _ => None,
             },
         }
     }
 }
 
+/// How long the host is asked for other descriptors while requests of files are waited for, which it does not know.
+const BESIDE_REQUESTS: Duration = Duration::from_millis(1);
+
 /// Waits for the first events, and returns all that happened by then.
-fn wait(subscriptions: &[Subscription]) -> Result<Vec<Ready>> {
+fn wait(subscriptions: &[Subscription], requests: &Requests) -> Result<Vec<Ready>> {
+    let is_request = |one: &&Subscription| one.request().is_some();
+    let any_request = subscriptions.iter().any(|one| is_request(&one));
+    let only_requests = (subscriptions.iter()).all(|one| is_request(&one) || matches!(one.awaited, Awaited::Time(_)));
     loop {
+        // Before the look at each: what is done after it is waited for.
+        let done = requests.done();
         let now = Instant::now();
         let mut ready: Vec<Ready> = subscriptions.iter().map(|one| one.ready_now(now)).collect();
         let next = subscriptions.iter().filter_map(|one| match one.awaited {
@@ -163,7 +184,15 @@ fn wait(subscriptions: &[Subscription]) -> Result<Vec<Ready>> {
             true => Some(Duration::ZERO),
             false => next.min().map(|time| time.saturating_duration_since(now)),
         };
-        wait_host(subscriptions, &mut ready, timeout)?;
+        match timeout {
+            Some(Duration::ZERO) => wait_host(subscriptions, &mut ready, timeout)?,
+            _ if any_request && only_requests => requests.wait(done, timeout.map(|timeout| now + timeout)),
+            _ if any_request => {
+                let timeout = timeout.map_or(BESIDE_REQUESTS, |timeout| timeout.min(BESIDE_REQUESTS));
+                wait_host(subscriptions, &mut ready, Some(timeout))?;
+            }
+            _ => wait_host(subscriptions, &mut ready, timeout)?,
+        }
         if ready.iter().any(Option::is_some) {
             return Ok(ready);
         }

@@ -224,6 +224,10 @@ impl Wasi {
                     | rights::FD_FDSTAT_SET_FLAGS;
                 fdstat(filetype::SOCKET_STREAM, connection.flags(), base, base)
             }
+            Descriptor::Request(_) => {
+                let base = rights::FD_READ | rights::POLL_FD_READWRITE;
+                fdstat(filetype::UNKNOWN, 0, base, base)
+            }
         })
     }
 
@@ -243,6 +247,7 @@ impl Wasi {
             Descriptor::Stdin(stdin) => unnamed(stream_type(stdin.is_terminal())),
             Descriptor::Output(output) => unnamed(stream_type(output.terminal)),
             Descriptor::Listener(_) | Descriptor::Connection(_) => unnamed(filetype::SOCKET_STREAM),
+            Descriptor::Request(_) => unnamed(filetype::UNKNOWN),
             Descriptor::Directory(directory) => filestat(directory.tree.stat()?),
             Descriptor::File(file) => filestat(file.stat()?),
         })

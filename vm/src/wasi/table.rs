@@ -9,6 +9,7 @@ use super::args::{Result, unless_ended};
 use super::dir::Directory;
 use super::errno::Errno;
 use super::file::File;
+use super::request::Request;
 use super::sock::{Connection, Listener};
 use super::stdio::{Output, Stdin};
 use crate::CallingRun;
@@ -24,6 +25,7 @@ pub enum Descriptor {
     File(File),
     Listener(Listener),
     Connection(Connection),
+    Request(Arc<Request>),
 }
 
 impl Descriptor {

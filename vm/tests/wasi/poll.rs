@@ -10,10 +10,10 @@ use crate::call;
 use crate::support::*;
 
 const REALTIME: u32 = 0;
-const MONOTONIC: u32 = 1;
+pub const MONOTONIC: u32 = 1;
 const ABSOLUTE: u16 = 1;
 
-fn clock(userdata: u64, id: u32, timeout: u64, flags: u16) -> [u8; 48] {
+pub fn clock(userdata: u64, id: u32, timeout: u64, flags: u16) -> [u8; 48] {
     let mut bytes = [0; 48];
     bytes[..8].copy_from_slice(&userdata.to_le_bytes());
     bytes[16..20].copy_from_slice(&id.to_le_bytes());
@@ -23,7 +23,7 @@ fn clock(userdata: u64, id: u32, timeout: u64, flags: u16) -> [u8; 48] {
 }
 
 /// `kind` is 1 for reading and 2 for writing.
-fn descriptor(userdata: u64, kind: u8, fd: u32) -> [u8; 48] {
+pub fn descriptor(userdata: u64, kind: u8, fd: u32) -> [u8; 48] {
     let mut bytes = [0; 48];
     bytes[..8].copy_from_slice(&userdata.to_le_bytes());
     bytes[8] = kind;
@@ -42,7 +42,7 @@ fn events(reply: &HostReply) -> Vec<(u64, u8, u8)> {
     events
 }
 
-fn poll(guest: &Guest, subscriptions: &[[u8; 48]]) -> Result<Vec<(u64, u8, u8)>> {
+pub fn poll(guest: &Guest, subscriptions: &[[u8; 48]]) -> Result<Vec<(u64, u8, u8)>> {
     let count = subscriptions.len() as u32;
     call!(guest, PollOneoff, subscriptions.as_flattened(), count).map(|reply| events(&reply))
 }

@@ -104,6 +104,11 @@ impl OpenOptions {
 }
 
 impl File {
+    /// Its descriptor.
+    pub(crate) fn fd(&self) -> u32 {
+        self.0.0
+    }
+
     /// See `std::fs::File::open`.
     pub fn open<P: AsRef<Path>>(path: P) -> io::Result<File> {
         OpenOptions::new().read(true).open(path)

@@ -173,15 +173,17 @@ impl SocketOption {
 /// What [`Function::FileBegin`] begins, its second argument. After it come the offset, the bytes to read, and those to write.
 ///
 /// The descriptor that it makes can be waited for by `poll_oneoff` and read by `fd_read`, which is EAGAIN until it is done. An
-/// error of the request is one of each such read. Closing it does not take back what was begun.
+/// error of the request is one of each such read. Requests are done in any order. Closing one does not take back what was
+/// begun; the end of the run may.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum FileRequest {
-    /// Reads at the offset. The descriptor has what was read: fewer bytes at the file's end.
+    /// Reads at the offset, 1 MiB at most. The descriptor has what was read: fewer bytes at the file's end.
     Read = 0,
-    /// Writes at the offset, or at the end of a file that appends. The descriptor has an i32: how many bytes were written.
+    /// Writes at the offset, or at the end of a file that appends, 64 KiB at most. The descriptor has an i32: how many bytes were
+    /// written.
     Write = 1,
-    /// Brings data and attributes to the disk. The descriptor has nothing.
+    /// Brings data and attributes to the disk, of writes that are done. The descriptor has nothing.
     Sync = 2,
 }
 

@@ -47,7 +47,7 @@ pub use heap_profile::{HeapGroup, HeapProfile, HeapSnapshot};
 pub use layout::Ptr;
 pub use persistent_kernel::PersistentKernel;
 pub use requests::RequestCounts;
-pub use services::{CacheHint, CallingRun, Environment, HostCall, HostReply, Responder, Services, TmpfsFiles};
+pub use services::{CacheHint, CallingRun, Environment, HostCall, HostReply, KeptRun, Responder, Services, TmpfsFiles};
 pub use stands::{Doing, SampleGroup, Samples, Stand, Stands};
 pub use store::{
     BatchCounts, BatchOptions, BatchProgram, BatchRefused, Call, ClassStats, DEFAULT_MEMORY, End, Extern, FrameSize,

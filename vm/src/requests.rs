@@ -100,7 +100,7 @@ struct Slot {
 #[repr(align(128))]
 struct Worker {
     /// While it is true and held for reading, the run does not end, and the pinned memory is there and of this run.
-    alive: RwLock<bool>,
+    alive: Arc<RwLock<bool>>,
     /// Calls and messages so far.
     calls: AtomicU64,
     messages: AtomicU64,
@@ -195,7 +195,7 @@ impl RequestWorkers {
             slots: (0..slots_in_use).map(|_| Mutex::default()).collect(),
             workers: (0..workers + 1)
                 .map(|_| Worker {
-                    alive: RwLock::new(true),
+                    alive: Arc::new(RwLock::new(true)),
                     calls: AtomicU64::new(0),
                     messages: AtomicU64::new(0),
                 })

@@ -38,7 +38,7 @@ pub struct HostCall<'r> {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CallingRun<'r> {
     /// True while the run is under way. Its end has this to write once, and so waits for changes under way.
-    alive: Option<&'r RwLock<bool>>,
+    alive: Option<&'r Arc<RwLock<bool>>>,
     /// What calls of the run have closed, and the thread that makes this one.
     closed: Option<(&'r Closed, u32)>,
 }
@@ -67,7 +67,7 @@ impl Closed {
 }
 
 impl<'r> CallingRun<'r> {
-    pub(crate) fn new(alive: &'r RwLock<bool>) -> CallingRun<'r> {
+    pub(crate) fn new(alive: &'r Arc<RwLock<bool>>) -> CallingRun<'r> {
         CallingRun {
             alive: Some(alive),
             closed: None,
@@ -80,6 +80,11 @@ impl<'r> CallingRun<'r> {
             closed: Some((closed, thread)),
             ..self
         }
+    }
+
+    /// The run, for a change that another thread makes after the call has been answered.
+    pub fn keep(&self) -> KeptRun {
+        KeptRun(self.alive.cloned())
     }
 
     /// Says that a descriptor was closed, or moved away or over. To be called inside of the change that does it. At the
@@ -98,10 +103,23 @@ impl<'r> CallingRun<'r> {
     /// written or renamed one. That is as long as the file system takes, also for a run that is stopped. For one of a
     /// network that does not answer it is without end. A run that is the [last](Environment::last) never waits.
     pub fn unless_ended<T>(&self, change: impl FnOnce() -> T) -> Option<T> {
-        let alive = self
-            .alive
-            .map(|alive| alive.read().unwrap_or_else(PoisonError::into_inner));
-        alive.as_deref().is_none_or(|alive| *alive).then(change)
+        unless_ended(self.alive, change)
+    }
+}
+
+fn unless_ended<T>(alive: Option<&Arc<RwLock<bool>>>, change: impl FnOnce() -> T) -> Option<T> {
+    let alive = alive.map(|alive| alive.read().unwrap_or_else(PoisonError::into_inner));
+    alive.as_deref().is_none_or(|alive| *alive).then(change)
+}
+
+/// The run of a call that has been answered: see [`CallingRun::keep`].
+#[derive(Clone, Debug)]
+pub struct KeptRun(Option<Arc<RwLock<bool>>>);
+
+impl KeptRun {
+    /// See [`CallingRun::unless_ended`].
+    pub fn unless_ended<T>(&self, change: impl FnOnce() -> T) -> Option<T> {
+        unless_ended(self.0.as_ref(), change)
     }
 }
 

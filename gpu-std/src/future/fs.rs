@@ -25,11 +25,11 @@
 //! ```
 //!
 //! A read or write that is under way keeps no thread of a GPU: the host does it meanwhile, and one worker asks which of them are
-//! done, and which connections are [ready](super::net), in one call. What was begun is done, also if its future is dropped. On other
-//! targets, and where nothing is to be waited for, std's call is made at once. To open a file keeps the thread until the host has
-//! answered.
+//! done, and which connections are [ready](super::net), in one call. On other targets, and where nothing is to be waited for, std's
+//! call is made at once. To open a file keeps the thread until the host has answered.
 //!
-//! Operations have an offset, because several may be under way. So a file's own position is not used, and does not change.
+//! Operations have an offset, because several may be under way. So a file's own position is not used, and does not change. They
+//! may be done in any order: to have one after another, await the first. What no future has waited for may happen or not.
 
 use std::io::{self, ErrorKind};
 use std::path::Path;
@@ -79,7 +79,7 @@ impl File {
         &self.0
     }
 
-    /// Reads at an offset: as many bytes as there are, 0 at the end.
+    /// Reads at an offset: as many bytes as there are, up to 1 MiB; 0 at the end.
     ///
     /// # Errors
     ///
@@ -106,7 +106,7 @@ impl File {
         Ok(())
     }
 
-    /// Writes at an offset, or at the end of a file that was opened to append; returns how many bytes it took.
+    /// Writes at an offset, or at the end of a file that was opened to append; returns how many bytes it took, up to 64 KiB.
     ///
     /// # Errors
     ///
@@ -133,7 +133,7 @@ impl File {
         Ok(())
     }
 
-    /// Brings data and attributes to the disk.
+    /// Brings data and attributes to the disk: of the writes that have been awaited.
     ///
     /// # Errors
     ///
@@ -154,11 +154,18 @@ pub async fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
     let file = File::open(path).await?;
     // One byte more than there are tells the end by the same read.
     let size = file.0.metadata()?.len().try_into().unwrap_or(usize::MAX - LEAST);
-    let mut bytes = std::vec![0; (size + 1).max(LEAST)];
+    let mut bytes = Vec::new();
+    let grow = |bytes: &mut Vec<u8>, to: usize| -> io::Result<()> {
+        bytes.try_reserve_exact(to - bytes.len())?;
+        bytes.resize(to, 0);
+        Ok(())
+    };
+    grow(&mut bytes, (size + 1).max(LEAST))?;
     let mut filled = 0;
     loop {
         if filled == bytes.len() {
-            bytes.resize(2 * filled, 0);
+            let to = filled.saturating_mul(2);
+            grow(&mut bytes, to)?;
         }
         match file.read_at(&mut bytes[filled..], filled as u64).await? {
             0 => break,

@@ -5,6 +5,11 @@ use super::fd::{Buffer, Fd, uninit};
 
 const AGAIN: u16 = 6;
 const NOTSUP: u16 = 58;
+const SPIPE: u16 = 70;
+
+/// Bytes that one request reads or writes at most.
+const MOST_READ: usize = 1 << 20;
+const MOST_WRITTEN: usize = 1 << 16;
 
 #[link(wasm_import_module = "gpu_run_file_v1")]
 unsafe extern "C" {
@@ -35,12 +40,12 @@ pub enum What<'a> {
 }
 
 impl What<'_> {
-    /// Begins it. `None` if the call that waits is to be made in its place: the device has the file itself, or too much has been
-    /// begun.
+    /// Begins it, or a part of it. `None` if the call that waits is to be made in its place: the device has the file itself, it is
+    /// no file of a disk, or too much has been begun.
     pub fn begin(&self, fd: u32, offset: u64) -> Result<Option<Fd>, Errno> {
         let (what, length, bytes) = match self {
-            What::Read(bytes) => (0, bytes.len(), &[][..]),
-            What::Write(bytes) => (1, 0, *bytes),
+            What::Read(bytes) => (0, bytes.len().min(MOST_READ), &[][..]),
+            What::Write(bytes) => (1, 0, &bytes[..bytes.len().min(MOST_WRITTEN)]),
             What::Sync => (2, 0, &[][..]),
         };
         let mut request = 0;
@@ -48,7 +53,7 @@ impl What<'_> {
         let errno = unsafe { file_begin(fd, what, offset, length, bytes.as_ptr(), bytes.len(), &mut request) };
         match check(errno) {
             Ok(()) => Ok(Some(Fd(request))),
-            Err(Errno(AGAIN | NOTSUP)) => Ok(None),
+            Err(Errno(AGAIN | NOTSUP | SPIPE)) => Ok(None),
             Err(errno) => Err(errno),
         }
     }

@@ -28,8 +28,9 @@
 //! its lanes have executed one: of lanes that left a loop after different passes, hardly any went on together. In a program's
 //! loops that access memory, but neither call nor meet, there is none. `sort` of `bench/ordinary` takes 70 ms so, in place of
 //! 153. In loops that call it stays, for there no barrier is left, and lanes meet by taking turns: without it `miller` takes
-//! 82 ms, in place of 31. In loops that only calculate too: lanes that make different numbers of passes gain nothing by waiting
-//! for the longest, for their code is short (`puzzle` of `bench/native`: 57 and 94 ms).
+//! 82 ms, in place of 31. It also stays in loops that access no memory, and in those that carry much from pass to pass, which
+//! have a mark: lanes that make very different numbers of passes gain little by waiting for the longest (`puzzle` of
+//! `bench/native`: 57 and 94 ms; see `Compiler::plan_loops_without_calls`).
 //!
 //! `YIELD` also has a lane go on for which another one waits. In the runtime's code it stays, whose lanes wait for each other's
 //! locks, and in loops of a program that may wait: see `Compiler::plan_loops_without_calls`.

@@ -24,7 +24,7 @@ use crate::layout::FILE_DESCRIPTORS;
 use crate::{CacheHint, CallingRun, HostReply};
 
 /// Most bytes of one read. A guest that asks for more reads again.
-pub const MAX_READ: usize = 64 << 20;
+const MAX_READ: usize = 64 << 20;
 
 /// A zeroed buffer for a read.
 pub fn buffer(capacity: usize) -> Vec<u8> {

@@ -299,7 +299,10 @@ pub fn is_readable(fd: &impl std::os::fd::AsFd) -> bool {
 fn wait_host(subscriptions: &[Subscription], ready: &mut [Ready], timeout: Option<Duration>) -> Result<()> {
     let mut descriptors = false;
     for (subscription, ready) in subscriptions.iter().zip(ready) {
-        if let Awaited::Descriptor(..) = subscription.awaited {
+        // Whether a request of a file is done is known.
+        if let Awaited::Descriptor(..) = subscription.awaited
+            && subscription.request().is_none()
+        {
             ready.get_or_insert(0);
             descriptors = true;
         }

@@ -207,7 +207,7 @@ mod tests {
     fn what_is_seen_by_two_reads_is_taken_by_one() {
         for _ in 0..50 {
             let (reader, mut writer) = io::pipe().unwrap();
-            let (alive, taking) = (RwLock::new(true), Mutex::new(()));
+            let (alive, taking) = (std::sync::Arc::new(RwLock::new(true)), Mutex::new(()));
             let (sender, results) = channel();
             std::thread::scope(|scope| {
                 for _ in 0..2 {

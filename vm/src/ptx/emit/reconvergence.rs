@@ -185,7 +185,7 @@ impl Compiler<'_> {
         let mut loops = self.cfg.reducible_loops();
         loops.retain(|(_, blocks)| {
             let nodes = || blocks.iter().flat_map(|block| self.cfg.block_nodes(*block));
-            nodes().any(loads) && !nodes().any(calls)
+            nodes().any(|node| loads(node) || stores(node)) && !nodes().any(calls)
         });
         if loops.is_empty() {
             return;
@@ -196,7 +196,7 @@ impl Compiler<'_> {
             let nodes = || blocks.iter().flat_map(|block| self.cfg.block_nodes(*block));
             let written: HashSet<i64> = nodes().flat_map(writes).flatten().collect();
             match live.iter().filter(|unit| written.contains(unit)).count() {
-                0 if !nodes().any(stores) => _ = self.joins.watches.insert(head),
+                0 if nodes().any(loads) && !nodes().any(stores) => _ = self.joins.watches.insert(head),
                 MUCH.. => _ = self.joins.busy.insert(self.first_word(head)),
                 _ => {}
             }

@@ -9,17 +9,18 @@
 //! # #[cfg(any())]
 //! let path = "greeting.txt";
 //! # let path = &path;
-//! let sum = future::block_on(async {
+//! let parts = future::block_on(async {
 //!     fs::write(path, "hello").await?;
 //!     let file = fs::File::open(path).await?;
-//!     let (mut begin, mut end) = ([0; 2], [0; 2]);
+//!     let part = async |at| {
+//!         let mut bytes = [0; 2];
+//!         file.read_exact_at(&mut bytes, at).await.map(|()| bytes)
+//!     };
 //!     // Both are under way at once.
-//!     let (begun, ended) = (file.read_exact_at(&mut begin, 0), file.read_exact_at(&mut end, 3));
-//!     let (begun, ended) = (std::pin::pin!(begun), std::pin::pin!(ended));
-//!     future::join_all([begun as std::pin::Pin<&mut dyn Future<Output = _>>, ended]).await;
-//!     std::io::Result::Ok([begin, end].concat())
+//!     let parts = future::join_all([0, 3].map(|at| Box::pin(part(at)))).await;
+//!     parts.into_iter().collect::<std::io::Result<Vec<_>>>()
 //! })?;
-//! assert_eq!(sum, b"helo");
+//! assert_eq!(parts, [*b"he", *b"lo"]);
 //! # std::fs::remove_dir_all(&folder)?;
 //! # Ok::<(), std::io::Error>(())
 //! ```

@@ -152,7 +152,7 @@ impl Request {
             Err(errno) => Outcome::Failed(errno),
         };
         *lock(&self.outcome) = outcome;
-        // After the outcome: who sees the higher count sees that too.
+        // After the outcome: a thread that sees the higher count sees that too.
         lock(&self.all.state).done += 1;
         self.all.changed.notify_all();
     }

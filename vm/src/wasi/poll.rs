@@ -184,14 +184,12 @@ fn wait(subscriptions: &[Subscription], requests: &Requests) -> Result<Vec<Ready
             true => Some(Duration::ZERO),
             false => next.min().map(|time| time.saturating_duration_since(now)),
         };
-        match timeout {
-            Some(Duration::ZERO) => wait_host(subscriptions, &mut ready, timeout)?,
-            _ if any_request && only_requests => requests.wait(done, timeout.map(|timeout| now + timeout)),
-            _ if any_request => {
-                let timeout = timeout.map_or(BESIDE_REQUESTS, |timeout| timeout.min(BESIDE_REQUESTS));
-                wait_host(subscriptions, &mut ready, Some(timeout))?;
-            }
-            _ => wait_host(subscriptions, &mut ready, timeout)?,
+        if any_request && only_requests {
+            requests.wait(done, timeout.map(|timeout| now + timeout));
+        } else {
+            let most = any_request.then_some(BESIDE_REQUESTS);
+            let timeout = timeout.into_iter().chain(most).min();
+            wait_host(subscriptions, &mut ready, timeout)?;
         }
         if ready.iter().any(Option::is_some) {
             return Ok(ready);

@@ -19,13 +19,17 @@ pub mod cache;
 pub mod code;
 mod compiled;
 mod context;
+mod descriptors;
+mod functions;
 mod jump_tables;
 pub mod link;
 mod machine_code;
+pub mod machine_edit;
 mod machine_loops;
 pub mod nvtx;
 mod opcodes;
 pub mod sass;
+mod stalls;
 
 use std::ffi::{CString, c_int, c_uint, c_void};
 use std::mem::MaybeUninit;

@@ -43,13 +43,12 @@
 
 use std::collections::BTreeMap;
 
-use object::{Object, ObjectSection, SectionFlags};
-
+use super::functions::Code;
+use super::machine_loops;
 use super::opcodes::{
-    AFTER_FIVE, ALWAYS, BRA, BRX, BSSY, BSYNC, BYTES, ENDCOLLECTIVE, EXIT, Instruction, MOV, NOP, PMTRIG, RET, SAVED,
-    SCHEDULING, TELLS_NONE, TO_BARRIER, WAITS, WARPSYNC, YIELD, decode,
+    AFTER_FIVE, ALWAYS, BRX, BSSY, BSYNC, ENDCOLLECTIVE, Instruction, MOV, NOP, PMTRIG, SAVED, TO_BARRIER, WAITS,
+    WARPSYNC, YIELD,
 };
-use super::{jump_tables, machine_loops};
 use crate::device::{CodeFormat, Target};
 use crate::ptx::Options;
 
@@ -86,33 +85,6 @@ pub fn are_known(target: &Target) -> bool {
 /// The same of machine code for a target of this name.
 pub fn are_known_of(name: &str) -> bool {
     name == "sm_90"
-}
-
-/// The machine code of a function.
-struct Code {
-    instructions: Vec<Instruction>,
-    /// The instructions to which its indirect branches may lead.
-    jumps: BTreeMap<usize, Vec<usize>>,
-    /// Whether it is of a program: a function or a kernel, and none of the runtime.
-    of_program: bool,
-}
-
-impl Code {
-    /// For each instruction those that may follow it: none where a lane ends or returns, or goes where is not known.
-    fn next(&self) -> Vec<Vec<usize>> {
-        let next = |(at, instruction): (usize, &Instruction)| {
-            let leaves = [BRA, BRX, EXIT, RET].contains(&instruction.opcode());
-            let mut next = self.jumps.get(&at).cloned().unwrap_or_default();
-            if instruction.opcode() == BRA {
-                next.push(instruction.target(at));
-            }
-            if !leaves || !instruction.is_sure() {
-                next.push(at + 1);
-            }
-            next
-        };
-        self.instructions.iter().enumerate().map(next).collect()
-    }
 }
 
 /// The searches of a function's code for what lies between two places.
@@ -207,82 +179,6 @@ fn around_calls(function: &Code, next: &[Vec<usize>]) -> Vec<usize> {
     code.iter().enumerate().filter_map(of(BSYNC)).filter(releases).collect()
 }
 
-/// Whether the section of this name has code of a program, as the store's units name it: `i0_f60`, `i0_start_60`.
-fn is_of_program(section: &str) -> bool {
-    let name = section.strip_prefix(".text.i").and_then(|name| name.split_once('_'));
-    name.is_some_and(|(program, _)| !program.is_empty() && program.bytes().all(|byte| byte.is_ascii_digit()))
-}
-
-/// Passes the machine code of each function of an ELF file to `function`, as bytes and as what they are.
-///
-/// # Errors
-///
-/// It is no ELF file; nothing was passed.
-fn visit(cubin: &mut [u8], mut function: impl FnMut(&mut [u8], &Code)) -> Result<(), object::Error> {
-    let file = object::File::parse(&*cubin)?;
-    let executable = |section: &object::Section<'_, '_>| match section.flags() {
-        SectionFlags::Elf { sh_flags } => sh_flags & u64::from(object::elf::SHF_EXECINSTR) != 0,
-        _ => false,
-    };
-    let mut functions = Vec::new();
-    for section in file.sections().filter(executable) {
-        let (Some((begin, len)), Ok(name)) = (section.file_range(), section.name()) else {
-            continue;
-        };
-        let attributes = name
-            .strip_prefix(".text")
-            .and_then(|name| file.section_by_name(&format!(".nv.info{name}")))
-            .and_then(|section| section.data().ok())
-            .unwrap_or_default();
-        let range = begin as usize..(begin + len) as usize;
-        let place = |offset: u32| offset as usize / BYTES;
-        let jumps = jump_tables::targets(attributes).into_iter();
-        let code = Code {
-            instructions: decode(&cubin[range.clone()]),
-            jumps: jumps
-                .map(|(at, to)| (place(at), to.into_iter().map(place).collect()))
-                .collect(),
-            of_program: is_of_program(name),
-        };
-        functions.push((range, code));
-    }
-    for (range, code) in functions {
-        function(&mut cubin[range], &code);
-    }
-    Ok(())
-}
-
-/// Removes from a linked cubin the barriers that it does not keep, and has lanes that meet go on together. Returns how many
-/// instructions were removed.
-///
-/// # Errors
-///
-/// It is no ELF file; nothing was changed.
-pub fn remove(cubin: &mut [u8], kept: Kept) -> Result<usize, object::Error> {
-    let mut removed = 0;
-    if kept == Kept::All {
-        return Ok(removed);
-    }
-    visit(cubin, |bytes, code| {
-        let mut replace = |at: usize, by: Instruction| {
-            let bytes = &mut bytes[at * BYTES..][..BYTES];
-            bytes[..8].copy_from_slice(&by.low.to_le_bytes());
-            bytes[8..].copy_from_slice(&by.high.to_le_bytes());
-        };
-        for at in superfluous(code, kept) {
-            let high = code.instructions[at].high & SCHEDULING | TELLS_NONE;
-            replace(at, Instruction { low: NOP, high });
-            removed += 1;
-        }
-        if kept == Kept::WithoutCalls {
-            for (at, by) in gathers(&code.instructions) {
-                replace(at, by);
-            }
-        }
-    })?;
-    Ok(removed)
-}
-
 /// What makes lanes that have met go on together: places, and the instructions that are to stand there.
 ///
 /// For lanes that come apart ptxas writes a meeting as `BSSY B0; MOV Ra, Rmask; WARPSYNC.COLLECTIVE Ra; NOP; ENDCOLLECTIVE;
@@ -293,7 +189,7 @@ pub fn remove(cubin: &mut [u8], kept: Kept) -> Result<usize, object::Error> {
 ///
 /// A meeting that looks otherwise stays as it is. (`BSSY` in place of the `NOP`, where all are together, is an illegal
 /// instruction.)
-fn gathers(code: &[Instruction]) -> Vec<(usize, Instruction)> {
+pub(super) fn gathers(code: &[Instruction]) -> Vec<(usize, Instruction)> {
     let gather = |at: usize| {
         let [wait, nop, leave, end] = [code[at], code[at + 1], code[at + 2], code[at + 3]];
         let opcodes = [wait.opcode(), nop.low, leave.opcode(), end.opcode()];
@@ -343,14 +239,13 @@ fn yields(code: &Code, next: &[Vec<usize>]) -> Vec<usize> {
 }
 
 /// The instructions of a function that are not needed where these barriers are kept.
-fn superfluous(code: &Code, kept: Kept) -> Vec<usize> {
+pub(super) fn superfluous(code: &Code, next: &[Vec<usize>], kept: Kept) -> Vec<usize> {
     let instructions = code.instructions.iter().enumerate();
     match kept {
         Kept::All => Vec::new(),
         Kept::WithoutCalls => {
-            let next = code.next();
             let marks = instructions.filter_map(|(at, one)| (one.opcode() == PMTRIG).then_some(at));
-            [around_calls(code, &next), yields(code, &next), marks.collect()].concat()
+            [around_calls(code, next), yields(code, next), marks.collect()].concat()
         }
         Kept::None => instructions
             .filter_map(|(at, one)| (one.is_of_barriers() || one.opcode() == PMTRIG).then_some(at))
@@ -363,6 +258,7 @@ mod tests {
     use std::process::Command;
 
     use super::*;
+    use crate::cuda::functions;
     use crate::ptx;
 
     // As nvdisasm 13.0 shows them, beside each.
@@ -389,6 +285,10 @@ mod tests {
     /// The ends at which lanes no longer wait, in the code of a program's function.
     fn released_in(code: &Code) -> Vec<usize> {
         around_calls(code, &code.next())
+    }
+
+    fn removed(code: &Code, kept: Kept) -> Vec<usize> {
+        superfluous(code, &code.next(), kept)
     }
 
     fn released(instructions: &[Instruction]) -> Vec<usize> {
@@ -428,9 +328,9 @@ mod tests {
         let breaks = of(0x0000_0000_0006_0942, 0x000f_ea00_0380_0000); // @P0 BREAK B6
         let saves = of(0x0000_0000_0b02_7355, 0x000e_2200_0010_0000); // BMOV.32.CLEAR R2, B11
         let code = code(&[saves, BSSY_B6, BRANCH_IF, breaks, CALL, BSYNC_B6, END]);
-        assert_eq!(superfluous(&code, Kept::None), [0, 1, 3, 5]);
-        assert_eq!(superfluous(&code, Kept::WithoutCalls), [5]);
-        assert_eq!(superfluous(&code, Kept::All), []);
+        assert_eq!(removed(&code, Kept::None), [0, 1, 3, 5]);
+        assert_eq!(removed(&code, Kept::WithoutCalls), [5]);
+        assert_eq!(removed(&code, Kept::All), []);
         let options = |single_lane, reconverge| Options {
             single_lane,
             reconverge,
@@ -450,14 +350,14 @@ mod tests {
         let load = of(0x0000_0004_0800_7981, 0x000e_a200_0c1e_1900); // LDG.E R0, desc[UR4][R8.64]
         let stop_flag = of(0x0001_1c04_0a0a_7981, 0x000e_a200_0c1e_f900); // LDG.E.STRONG.GPU R10, desc[UR4][R10.64+0x11c]
         let with = |inside: Instruction| code(&[OTHER, load, yields, inside, back, END]);
-        assert_eq!(superfluous(&with(load), Kept::WithoutCalls), [2]);
+        assert_eq!(removed(&with(load), Kept::WithoutCalls), [2]);
         // It only calculates.
-        assert_eq!(superfluous(&with(OTHER), Kept::WithoutCalls), []);
-        assert_eq!(superfluous(&with(stop_flag), Kept::WithoutCalls), []);
+        assert_eq!(removed(&with(OTHER), Kept::WithoutCalls), []);
+        assert_eq!(removed(&with(stop_flag), Kept::WithoutCalls), []);
         // It has a mark, which is taken out.
         let mark = of(0x0000_0001_0000_7801, 0x000f_e200_0380_0000); // PMTRIG 0x1
-        assert_eq!(superfluous(&with(mark), Kept::WithoutCalls), [3]);
-        assert_eq!(superfluous(&with(mark), Kept::None), [2, 3]);
+        assert_eq!(removed(&with(mark), Kept::WithoutCalls), [3]);
+        assert_eq!(removed(&with(mark), Kept::None), [2, 3]);
         let around = |inside: Instruction| {
             let mut code = with(load);
             code.instructions[2] = inside;
@@ -465,31 +365,14 @@ mod tests {
             code.instructions[5] = of(0xffff_fffc_00f0_0947, 0x000f_ea00_0383_ffff); // @P0 BRA -0x30
             code
         };
-        assert_eq!(superfluous(&around(OTHER), Kept::WithoutCalls), [2]);
-        assert_eq!(superfluous(&around(CALL), Kept::WithoutCalls), []);
-        assert_eq!(superfluous(&around(MEETING), Kept::WithoutCalls), []);
+        assert_eq!(removed(&around(OTHER), Kept::WithoutCalls), [2]);
+        assert_eq!(removed(&around(CALL), Kept::WithoutCalls), []);
+        assert_eq!(removed(&around(MEETING), Kept::WithoutCalls), []);
         // Not in a loop, or not of a program.
-        assert_eq!(superfluous(&code(&[load, yields, END]), Kept::WithoutCalls), []);
+        assert_eq!(removed(&code(&[load, yields, END]), Kept::WithoutCalls), []);
         let mut runtime = with(load);
         runtime.of_program = false;
-        assert_eq!(superfluous(&runtime, Kept::WithoutCalls), []);
-    }
-
-    #[test]
-    fn code_of_programs_is_told_from_the_runtime() {
-        for name in [".text.i0_f60", ".text.i12_start_0", ".text.i0_f60_2", ".text.i0_t60"] {
-            assert!(is_of_program(name), "{name}");
-        }
-        for name in [
-            ".text.gpu_run_finish",
-            ".text.f64_promote_f32",
-            ".text.i_f1",
-            ".text.inner_f1",
-            ".text",
-            "",
-        ] {
-            assert!(!is_of_program(name), "{name}");
-        }
+        assert_eq!(removed(&runtime, Kept::WithoutCalls), []);
     }
 
     #[test]
@@ -559,13 +442,6 @@ mod tests {
         assert_eq!(released(&region(CALL)), [6]);
     }
 
-    #[test]
-    fn what_is_no_cubin_stays_as_it_is() {
-        let mut bytes = *b"neither ELF nor machine code";
-        assert!(remove(&mut bytes, Kept::WithoutCalls).is_err());
-        assert_eq!(&bytes, b"neither ELF nor machine code");
-    }
-
     /// Convergence barriers in the machine code of a program with a recursive function.
     fn barriers_of_recursion(ptxas: &str, single_lane: bool) -> Option<usize> {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/wat/arms.wat");
@@ -594,17 +470,10 @@ mod tests {
             .args([&object, &text])
             .status();
         assert!(status.ok()?.success(), "ptxas takes it");
-        let mut bytes = std::fs::read(object).expect("an object");
-        let mut count = 0;
-        visit(&mut bytes, |_, code| {
-            count += code
-                .instructions
-                .iter()
-                .filter(|instruction| instruction.opcode() == BSSY)
-                .count();
-        })
-        .expect("an ELF file");
-        Some(count)
+        let bytes = std::fs::read(object).expect("an object");
+        let functions = functions::read(&bytes).expect("an ELF file");
+        let instructions = functions.iter().flat_map(|function| &function.code.instructions);
+        Some(instructions.filter(|instruction| instruction.opcode() == BSSY).count())
     }
 
     /// If the second assertion fails, a new ptxas knows that lanes of a recursion may part, and calls need not be hidden.

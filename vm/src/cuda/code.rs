@@ -10,6 +10,7 @@ use super::barriers::{self, Kept};
 use super::cache::{Cache, Key, digest};
 use super::link::{Input, LinkOptions, Linked, Progress, link};
 use super::machine_code;
+use super::machine_edit::{self, EditOptions};
 use crate::device::{CODE_LINE, CodeFormat, DeviceError, DeviceResult, LANES_AT_LEAST, Target};
 use crate::ptx::{
     Compiled, ImageLayout, LocalFrames, MIXED, Options, RUNTIME, Reachable, Reconverge, Tuning, Unit, compile, join,
@@ -303,7 +304,15 @@ pub(super) fn linked_with(
         )?,
         CodeFormat::Ptx => return Ok(Linked::texts(inputs)),
     };
-    barriers::remove(&mut linked.cubin, kept).map_err(|error| DeviceError::Driver {
+    let edited = machine_edit::edit(
+        &mut linked.cubin,
+        EditOptions {
+            kept,
+            known: barriers::are_known(target),
+            lines: first.options.line_info,
+        },
+    );
+    edited.map_err(|error| DeviceError::Driver {
         call: "cuLinkComplete",
         what: format!("the linked code cannot be read: {error}"),
     })?;

@@ -1,7 +1,10 @@
-//! Instructions of machine code, as far as [`barriers`](super::barriers) knows them.
+//! Instructions of machine code, as far as [`machine_edit`](super::machine_edit) knows them.
 //!
 //! The encoding is that of compute capability 9.0. An instruction has 16 bytes. The low 12 bits of the first eight are its
-//! opcode, bits 12 to 15 its predicate. From bit 41 on, the second eight tell when it may be issued, which stays.
+//! opcode, bits 12 to 15 its predicate. From bit 41 on, the second eight tell when it may be issued: how many cycles the next
+//! one waits (four bits), whether the warp should go on (one), which of six counters it counts down when its result is there
+//! and when it has read its registers (three each, 7 for none), for which of these it waits (six), and which registers it
+//! keeps at hand for the next one (four).
 
 pub const BSSY: u64 = 0x945;
 pub const BSYNC: u64 = 0x941;
@@ -15,6 +18,11 @@ pub const BRA: u64 = 0x947;
 pub const WARPSYNC: u64 = 0x348;
 pub const ENDCOLLECTIVE: u64 = 0x91b;
 pub const BRX: u64 = 0x949;
+/// Copies a register to one that a warp shares, a uniform one.
+pub const R2UR: u64 = 0x2ca;
+/// Loads a constant: to a register, and to a uniform one.
+pub const LDC: u64 = 0xb82;
+pub const ULDC: u64 = 0xab9;
 /// An event for a performance monitor: the mark of a loop. See `Compiler::mark_busy_loop`.
 pub const PMTRIG: u64 = 0x801;
 pub const EXIT: u64 = 0x94d;
@@ -37,12 +45,17 @@ pub const TO_BARRIER: u64 = 0x7356;
 pub const AFTER_FIVE: u64 = 0x000f_ea00 << 32;
 /// In the second half of a `BRA`: it is a `BRA.DIV`, with which a meeting begins.
 pub const DIVERGENT: u64 = 1 << 27;
-/// The bits of the second half that tell when an instruction may be issued.
-pub const SCHEDULING: u64 = !0 << 41;
-/// Of these: it says to none that it is done.
+/// Of the bits of the second half that tell when an instruction may be issued: after how many cycles the next one may be.
+const STALL: u64 = 15 << 41;
+/// Set where the warp should go on: never with a longer stall than this.
+const GOES_ON: u64 = 1 << 45;
+const LONGEST: u64 = 11;
+/// It says to none that it is done.
 pub const TELLS_NONE: u64 = 63 << 46;
 /// And which instructions that have been issued it waits for.
 pub const WAITS: u64 = 63 << 52;
+/// Registers that it keeps at hand for the next one.
+const REUSES: u64 = 15 << 58;
 /// The predicate that always holds.
 pub const ALWAYS: u64 = 7;
 /// Barriers from this one on are those that callees save.
@@ -52,7 +65,7 @@ pub const SAVED: u64 = 6;
 pub const BYTES: usize = 16;
 
 /// One instruction, as two numbers.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instruction {
     pub low: u64,
     pub high: u64,
@@ -88,7 +101,12 @@ impl Instruction {
         self.opcode() == BRA && self.high & DIVERGENT != 0
     }
 
-    /// The instruction that a branch or `BSSY` at `at` names.
+    /// Whether it has a [`target`](Instruction::target).
+    pub fn has_target(self) -> bool {
+        [BRA, BSSY, WARPSYNC].contains(&self.opcode())
+    }
+
+    /// The instruction that a branch, `BSSY` or `WARPSYNC` at `at` names.
     pub fn target(self, at: usize) -> usize {
         let bytes = match self.opcode() {
             BSSY => i64::from((self.low >> 32) as u32 as i32),
@@ -100,6 +118,56 @@ impl Instruction {
         };
         (at as i64 + 1 + bytes / BYTES as i64) as usize
     }
+
+    /// The same at `at` with this target.
+    pub fn with_target(self, at: usize, target: usize) -> Instruction {
+        let bytes = (target as i64 - at as i64 - 1) * BYTES as i64;
+        if self.opcode() == BSSY {
+            let low = self.low & 0xffff_ffff | (bytes as u64) << 32;
+            return Instruction { low, ..self };
+        }
+        let (pieces, rest) = ((bytes >> 10) as u64, (bytes as u64 & 1023) / 4);
+        Instruction {
+            low: self.low & !(0xff << 16) & ((1 << 34) - 1) | rest << 16 | pieces << 34,
+            high: self.high & !0x3ffff | pieces >> 30 & 0x3ffff,
+        }
+    }
+
+    /// Cycles after which the next one may be issued.
+    pub fn stall(self) -> u64 {
+        (self.high & STALL) >> 41
+    }
+
+    pub const fn with_stall(self, stall: u64) -> Instruction {
+        let high = self.high & !STALL | stall << 41;
+        Instruction {
+            high: if stall > LONGEST { high & !GOES_ON } else { high },
+            ..self
+        }
+    }
+
+    /// Whether a counter tells when it is done, or has read its registers.
+    pub fn tells(self) -> bool {
+        self.high & TELLS_NONE != TELLS_NONE
+    }
+
+    pub fn without_reuse(self) -> Instruction {
+        Instruction {
+            high: self.high & !REUSES,
+            ..self
+        }
+    }
+
+    /// One that does nothing, and then waits so long.
+    pub const fn nothing(stall: u64) -> Instruction {
+        let high = TELLS_NONE | GOES_ON;
+        Instruction { low: NOP, high }.with_stall(stall)
+    }
+
+    /// Whether a lane never goes on with the instruction after it.
+    pub fn leaves(self) -> bool {
+        [BRA, BRX, EXIT, RET].contains(&self.opcode()) && self.is_sure()
+    }
 }
 
 pub fn decode(code: &[u8]) -> Vec<Instruction> {
@@ -109,4 +177,44 @@ pub fn decode(code: &[u8]) -> Vec<Instruction> {
         high: half(&bytes[8..]),
     };
     code.chunks_exact(BYTES).map(instruction).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_are_written_as_they_are_read() {
+        // As nvdisasm 13.0 shows them: @P0 BRA +0x20, BSSY B6 +0x70, WARPSYNC.COLLECTIVE R15 +0x30, @!P0 BRA.DIV UR4 +0x20.
+        for (low, high) in [
+            (0x0000_0000_0004_0947, 0x000f_ea00_0380_0000),
+            (0x0000_0060_0006_7945, 0x000f_e200_0380_0000),
+            (0x0000_0000_0f08_7348, 0x000f_ea00_03c0_0000),
+            (0x0000_0000_0404_8947, 0x002f_ea00_0b80_0000),
+        ] {
+            let one = Instruction { low, high };
+            assert!(one.has_target());
+            let at = 70_000;
+            assert_eq!(one.with_target(at, one.target(at)), one);
+            for target in [0, 1, at - 1, at, at + 1, at + 65, at + 100_000] {
+                let other = one.with_target(at, target);
+                assert_eq!(other.target(at), target, "{low:x}");
+                assert_eq!(
+                    other.with_target(at, one.target(at)),
+                    one,
+                    "{low:x}: nothing else is changed"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_warp_does_not_go_on_after_a_long_stall() {
+        let one = Instruction::nothing(2);
+        assert_eq!((one.low, one.high), (0x7918, 0x000f_e400_0000_0000));
+        assert_eq!((one.stall(), one.tells(), one.leaves()), (2, false, false));
+        // As ptxas writes it: bit 45 is cleared.
+        assert_eq!(one.with_stall(13).high, 0x000f_da00_0000_0000);
+        assert_eq!(one.with_stall(11).high, 0x000f_f600_0000_0000);
+    }
 }

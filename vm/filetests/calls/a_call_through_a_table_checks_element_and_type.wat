@@ -14,7 +14,6 @@
 ;; .func (.param .align 16 .b8 ret[4]) f1(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0);
 ;; .func (.param .align 16 .b8 ret[4]) f2(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0, .param .b32 a1);
 ;; .visible .const .align 4 .b32 starts[3] = {0, 3, 6};
-;; .visible .global .align 8 .u64 again2[1] = {f2};
 ;; .visible .global .align 16 .u64 table0[4] = {f0, 0, f1, 0};
 ;;
 ;; // double

@@ -16,7 +16,6 @@
 ;; .func f2(.param .b64 ctx, .param .b32 depth, .param .b32 size);
 ;; .func (.param .align 16 .b8 ret[4]) f3(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0, .param .b32 a1);
 ;; .visible .const .align 4 .b32 starts[4] = {0, 3, 6, 11};
-;; .visible .global .align 8 .u64 again3[1] = {f3};
 ;;
 ;; // double
 ;; .func (.param .align 16 .b8 ret[4]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0)

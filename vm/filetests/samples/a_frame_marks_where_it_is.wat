@@ -20,9 +20,9 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<9>;
 ;; 	.reg .b64 %d<9>;
-;; 	.reg .b32 %w<19>;
-;; 	.reg .b64 %l<8>;
-;; 	.reg .pred %p<26>;
+;; 	.reg .b32 %w<15>;
+;; 	.reg .b64 %l<7>;
+;; 	.reg .pred %p<24>;
 ;; 	.local .align 4 .b8 outer_call[4];
 ;; 	ld.param.b64 %ctx, [ctx];
 ;; 	cvta.to.local.u64 %local, %ctx;
@@ -259,22 +259,18 @@
 ;; 	// const32          r3, 7
 ;; 	mov.b32 %r3, 0x7;
 ;; 	// call             r3, caller
-;; 	stacksave.u32 %w5;
-;; 	ld.local.v2.b32 {%w6, %w7}, [%local+32];
-;; 	setp.lt.u32 %p22, %w5, %w6;
-;; 	setp.ge.or.u32 %p21, %depth, %w7, %p22;
+;; 	setp.ge.u32 %p21, %depth, 64;
 ;; 	mad.wide.u32 %l4, %depth, 4, %local;
 ;; 	@%p21 bra UNUSUAL_39;
 ;; USUAL_40:
-;; 	mov.b32 %w8, 0;
-;; 	add.u32 %w8, %w8, 6;
-;; 	st.local.b32 [%l4+72], %w8;
+;; 	mov.b32 %w5, 0;
+;; 	add.u32 %w5, %w5, 6;
+;; 	st.local.b32 [%l4+72], %w5;
 ;; 	ld.local.b64 %l5, [%local+904];
-;; 	min.u32 %w9, %depth, 32;
-;; 	mad.wide.u32 %l5, %w9, 512, %l5;
-;; 	st.relaxed.gpu.global.b32 [%l5], %w8;
+;; 	min.u32 %w6, %depth, 32;
+;; 	mad.wide.u32 %l5, %w6, 512, %l5;
+;; 	st.relaxed.gpu.global.b32 [%l5], %w5;
 ;; 	st.local.b32 [%local+28], %budget;
-;; 	ld.global.b64 %l6, [again1];
 ;; 	{
 ;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
@@ -282,16 +278,15 @@
 ;; 	.param .b32 p0;
 ;; 	st.param.b32 [p0+0], %r3;
 ;; 	.param .align 16 .b8 q[4];
-;; TYPE_43: .callprototype (.param .align 16 .b8 _[4]) _ (.param .b64 _, .param .b32 _, .param .b32 _, .param .b32 _);
-;; 	call (q), %l6, (q0, q1, q2, p0), TYPE_43;
+;; 	call (q), f1, (q0, q1, q2, p0);
 ;; 	ld.param.b32 %r3, [q+0];
 ;; 	}
 ;; CAME_BACK_41:
-;; 	setp.ge.u32 %p25, %depth, 64;
-;; 	@%p25 bra PUT_BACK_45;
-;; IS_BACK_46:
+;; 	setp.ge.u32 %p23, %depth, 64;
+;; 	@%p23 bra PUT_BACK_44;
+;; IS_BACK_45:
 ;; 	ld.local.b32 %budget, [%local+28];
-;; CALLED_44:
+;; CALLED_43:
 ;; 	// i32.add_imm      r3, r3, 5
 ;; 	add.s32 %r3, 5, %r3;
 ;; 	// return           header 1, r3, x1
@@ -323,26 +318,23 @@
 ;; 	mov.b32 %trap_kind, 10;
 ;; 	bra TRAP;
 ;; UNUSUAL_39:
-;; 	ld.local.b32 %w11, [%local+840];
-;; 	setp.ge.or.u32 %p23, %depth, %w11, %p22;
-;; 	@%p23 bra TRAP_42;
-;; 	and.b32 %w12, %depth, 63;
-;; 	mad.wide.u32 %l4, %w12, 4, %local;
-;; 	ld.local.b32 %w13, [%l4+72];
-;; 	st.local.b32 [outer_call], %w13;
-;; 	sub.u32 %w14, %depth, 65;
-;; 	setp.lt.u32 %p24, %w14, 16;
-;; 	@%p24 st.local.b32 [%l4+324], %w13;
+;; 	and.b32 %w8, %depth, 63;
+;; 	mad.wide.u32 %l4, %w8, 4, %local;
+;; 	ld.local.b32 %w9, [%l4+72];
+;; 	st.local.b32 [outer_call], %w9;
+;; 	sub.u32 %w10, %depth, 65;
+;; 	setp.lt.u32 %p22, %w10, 16;
+;; 	@%p22 st.local.b32 [%l4+324], %w9;
 ;; 	bra USUAL_40;
-;; PUT_BACK_45:
-;; 	and.b32 %w16, %depth, 63;
-;; 	mad.wide.u32 %l7, %w16, 4, %local;
-;; 	ld.local.b32 %w15, [outer_call];
-;; 	st.local.b32 [%l7+72], %w15;
-;; 	bra IS_BACK_46;
+;; PUT_BACK_44:
+;; 	and.b32 %w12, %depth, 63;
+;; 	mad.wide.u32 %l6, %w12, 4, %local;
+;; 	ld.local.b32 %w11, [outer_call];
+;; 	st.local.b32 [%l6+72], %w11;
+;; 	bra IS_BACK_45;
 ;; STOP:
-;; 	mov.b32 %w17, 0;
-;; 	add.u32 %trap_pc, %trap_pc, %w17;
+;; 	mov.b32 %w13, 0;
+;; 	add.u32 %trap_pc, %trap_pc, %w13;
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;
@@ -354,8 +346,8 @@
 ;; 	}
 ;; 	exit;
 ;; TRAP:
-;; 	mov.b32 %w18, 0;
-;; 	add.u32 %trap_pc, %trap_pc, %w18;
+;; 	mov.b32 %w14, 0;
+;; 	add.u32 %trap_pc, %trap_pc, %w14;
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;
@@ -377,33 +369,26 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<9>;
 ;; 	.reg .b64 %d<9>;
-;; 	.reg .b32 %w<18>;
-;; 	.reg .b64 %l<7>;
-;; 	.reg .pred %p<9>;
+;; 	.reg .b32 %w<16>;
+;; 	.reg .b64 %l<6>;
+;; 	.reg .pred %p<7>;
 ;; 	.local .align 4 .b8 outer_call[4];
 ;; 	ld.param.b64 %ctx, [ctx];
 ;; 	cvta.to.local.u64 %local, %ctx;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %size, [size];
 ;; 	ld.param.b32 %r0, [a0+0];
-;; 	ld.local.b32 %budget, [%local+28];
 ;; 	add.u32 %deeper, %depth, 1;
-;; BEGIN:
-;; 	sub.u32 %budget, %budget, 1;
-;; 	setp.le.s32 %p1, %budget, 0;
-;; 	@%p1 bra POLL_1;
-;; COUNTED_2:
-;; 	st.local.b32 [%local+28], %budget;
-;; 	mov.b32 %w2, 8;
-;; 	add.u32 %w2, %w2, 2147483649;
-;; 	ld.local.b64 %l2, [%local+904];
-;; 	min.u32 %w3, %depth, 32;
-;; 	mad.wide.u32 %l2, %w3, 512, %l2;
-;; 	st.relaxed.gpu.global.b32 [%l2], %w2;
+;; 	mov.b32 %w1, 8;
+;; 	add.u32 %w1, %w1, 2147483649;
+;; 	ld.local.b64 %l1, [%local+904];
+;; 	min.u32 %w2, %depth, 32;
+;; 	mad.wide.u32 %l1, %w2, 512, %l1;
+;; 	st.relaxed.gpu.global.b32 [%l1], %w1;
 ;; B0:
 ;; 	// br_i32.ne_imm    r0, 0, @12
-;; 	setp.ne.b32 %p3, %r0, 0;
-;; 	@%p3 bra B2;
+;; 	setp.ne.b32 %p1, %r0, 0;
+;; 	@%p1 bra B2;
 ;; B1:
 ;; 	// const32          r3, 1
 ;; 	mov.b32 %r3, 0x1;
@@ -414,21 +399,22 @@
 ;; 	// copy32           r3, r0
 ;; 	mov.b32 %r3, %r0;
 ;; 	// call             r3, callee
-;; 	stacksave.u32 %w4;
-;; 	ld.local.v2.b32 {%w5, %w6}, [%local+32];
-;; 	setp.lt.u32 %p5, %w4, %w5;
-;; 	setp.ge.or.u32 %p4, %depth, %w6, %p5;
-;; 	mad.wide.u32 %l3, %depth, 4, %local;
-;; 	@%p4 bra UNUSUAL_5;
-;; USUAL_6:
-;; 	mov.b32 %w7, 8;
-;; 	add.u32 %w7, %w7, 6;
-;; 	st.local.b32 [%l3+72], %w7;
-;; 	ld.local.b64 %l4, [%local+904];
-;; 	min.u32 %w8, %depth, 32;
-;; 	mad.wide.u32 %l4, %w8, 512, %l4;
-;; 	st.relaxed.gpu.global.b32 [%l4], %w7;
-;; 	ld.global.b64 %l5, [again0];
+;; 	stacksave.u32 %w3;
+;; 	ld.local.v2.b32 {%w4, %w5}, [%local+32];
+;; 	add.u32 %w4, %w4, 720;
+;; 	setp.lt.u32 %p3, %w3, %w4;
+;; 	setp.ge.or.u32 %p2, %depth, %w5, %p3;
+;; 	mad.wide.u32 %l2, %depth, 4, %local;
+;; 	@%p2 bra UNUSUAL_2;
+;; USUAL_3:
+;; 	mov.b32 %w6, 8;
+;; 	add.u32 %w6, %w6, 6;
+;; 	st.local.b32 [%l2+72], %w6;
+;; 	ld.local.b64 %l3, [%local+904];
+;; 	min.u32 %w7, %depth, 32;
+;; 	mad.wide.u32 %l3, %w7, 512, %l3;
+;; 	st.relaxed.gpu.global.b32 [%l3], %w6;
+;; 	ld.global.b64 %l4, [again0];
 ;; 	{
 ;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
@@ -436,68 +422,45 @@
 ;; 	.param .b32 p0;
 ;; 	st.param.b32 [p0+0], %r3;
 ;; 	.param .align 16 .b8 q[4];
-;; TYPE_9: .callprototype (.param .align 16 .b8 _[4]) _ (.param .b64 _, .param .b32 _, .param .b32 _, .param .b32 _);
-;; 	call (q), %l5, (q0, q1, q2, p0), TYPE_9;
+;; TYPE_6: .callprototype (.param .align 16 .b8 _[4]) _ (.param .b64 _, .param .b32 _, .param .b32 _, .param .b32 _);
+;; 	call (q), %l4, (q0, q1, q2, p0), TYPE_6;
 ;; 	ld.param.b32 %r3, [q+0];
 ;; 	}
-;; CAME_BACK_7:
-;; 	setp.ge.u32 %p8, %depth, 64;
-;; 	@%p8 bra PUT_BACK_11;
-;; IS_BACK_12:
-;; CALLED_10:
+;; CAME_BACK_4:
+;; 	setp.ge.u32 %p6, %depth, 64;
+;; 	@%p6 bra PUT_BACK_8;
+;; IS_BACK_9:
+;; CALLED_7:
 ;; 	// i32.mul_imm      r3, r3, 3
 ;; 	mul.lo.s32 %r3, 3, %r3;
 ;; 	// return           header 1, r3, x1
 ;; 	st.param.b32 [ret+0], %r3;
 ;; 	ret;
-;; POLL_1:
-;; 	ld.local.b64 %l1, [%local+0];
-;; 	ld.relaxed.gpu.global.b32 %w1, [%l1+284];
-;; 	setp.ne.u32 %p2, %w1, 0;
-;; 	mov.b32 %budget, 4096;
-;; 	@!%p2 bra GO_ON_3;
-;; 	mov.b32 %trap_pc, 0;
-;; 	bra STOP;
-;; GO_ON_3:
-;; 	bra COUNTED_2;
-;; TRAP_8:
+;; TRAP_5:
 ;; 	mov.b32 %trap_pc, 5;
 ;; 	mov.b32 %trap_kind, 10;
 ;; 	bra TRAP;
-;; UNUSUAL_5:
-;; 	ld.local.b32 %w10, [%local+840];
-;; 	setp.ge.or.u32 %p6, %depth, %w10, %p5;
-;; 	@%p6 bra TRAP_8;
-;; 	and.b32 %w11, %depth, 63;
-;; 	mad.wide.u32 %l3, %w11, 4, %local;
-;; 	ld.local.b32 %w12, [%l3+72];
-;; 	st.local.b32 [outer_call], %w12;
-;; 	sub.u32 %w13, %depth, 65;
-;; 	setp.lt.u32 %p7, %w13, 16;
-;; 	@%p7 st.local.b32 [%l3+324], %w12;
-;; 	bra USUAL_6;
-;; PUT_BACK_11:
-;; 	and.b32 %w15, %depth, 63;
-;; 	mad.wide.u32 %l6, %w15, 4, %local;
-;; 	ld.local.b32 %w14, [outer_call];
-;; 	st.local.b32 [%l6+72], %w14;
-;; 	bra IS_BACK_12;
-;; STOP:
-;; 	mov.b32 %w16, 8;
-;; 	add.u32 %trap_pc, %trap_pc, %w16;
-;; 	{
-;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %ctx;
-;; 	.param .b32 q1;
-;; 	st.param.b32 [q1], %trap_pc;
-;; 	.param .b32 q2;
-;; 	st.param.b32 [q2], %depth;
-;; 	call gpu_run_poll, (q0, q1, q2);
-;; 	}
-;; 	exit;
+;; UNUSUAL_2:
+;; 	ld.local.b32 %w9, [%local+840];
+;; 	setp.ge.or.u32 %p4, %depth, %w9, %p3;
+;; 	@%p4 bra TRAP_5;
+;; 	and.b32 %w10, %depth, 63;
+;; 	mad.wide.u32 %l2, %w10, 4, %local;
+;; 	ld.local.b32 %w11, [%l2+72];
+;; 	st.local.b32 [outer_call], %w11;
+;; 	sub.u32 %w12, %depth, 65;
+;; 	setp.lt.u32 %p5, %w12, 16;
+;; 	@%p5 st.local.b32 [%l2+324], %w11;
+;; 	bra USUAL_3;
+;; PUT_BACK_8:
+;; 	and.b32 %w14, %depth, 63;
+;; 	mad.wide.u32 %l5, %w14, 4, %local;
+;; 	ld.local.b32 %w13, [outer_call];
+;; 	st.local.b32 [%l5+72], %w13;
+;; 	bra IS_BACK_9;
 ;; TRAP:
-;; 	mov.b32 %w17, 8;
-;; 	add.u32 %trap_pc, %trap_pc, %w17;
+;; 	mov.b32 %w15, 8;
+;; 	add.u32 %trap_pc, %trap_pc, %w15;
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;

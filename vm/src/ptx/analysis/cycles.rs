@@ -1,5 +1,7 @@
 //! Which functions recurse, and how deep the stack may be when they run.
 
+use std::collections::BTreeMap;
+
 use crate::components::{components, is_cycle};
 use crate::layout::BACKTRACE;
 use crate::ptx::analysis::interprocedural::Analysis;
@@ -38,15 +40,25 @@ impl Analysis<'_> {
         // they lead to.
         let mut work = vec![1u64; edges.len()];
         self.cycles = vec![0; edges.len() - count];
+        let mut component_of = vec![0; edges.len()];
         for (cycle, component) in (1..).zip(components) {
+            component.iter().for_each(|member| component_of[*member] = cycle);
             let cyclic = is_cycle(&edges, &component);
-            for member in component {
+            let order = match cyclic {
+                true => self.find_heads(&edges, &component),
+                false => component,
+            };
+            for member in order {
+                // In a cycle through pointers, a function that calls through them counts.
+                let by_pointer = |callee: &usize| *callee >= count && component_of[*callee] == cycle;
+                let closes = self.facts.get(member).is_some_and(|facts| facts.head);
+                let in_cycle = closes || cyclic && edges[member].iter().any(by_pointer);
                 let callees = edges[member].iter().map(|callee| work[*callee]);
-                let all = match cyclic {
+                let all = match in_cycle || cyclic && member >= count {
                     true => 1,
                     false => callees.fold(1, u64::saturating_add),
                 };
-                let counted = cyclic || all > self.most_uncounted;
+                let counted = in_cycle || all > self.most_uncounted;
                 if !counted || member >= count {
                     work[member] = all;
                 }
@@ -59,6 +71,49 @@ impl Analysis<'_> {
                 }
             }
         }
+    }
+
+    /// Finds the heads of a cycle: functions such that each way around it has a call by name to one of them, or one through a
+    /// pointer. They are what a search in depth comes back to. Returns the members, each after those that it calls by name,
+    /// but for heads.
+    fn find_heads(&mut self, edges: &[Vec<usize>], component: &[usize]) -> Vec<usize> {
+        #[derive(Clone, Copy, PartialEq)]
+        enum State {
+            New,
+            Open,
+            Done,
+        }
+        let count = self.facts.len();
+        // A function that makes a tail call is left, and its caller makes that call. So all calls of such a cycle are looked at.
+        let functions = || component.iter().copied().filter(|member| *member < count);
+        let all = functions().any(|member| self.calls[member].tails);
+        functions().for_each(|member| self.facts[member].head = all);
+        let mut states: BTreeMap<usize, State> = component.iter().map(|member| (*member, State::New)).collect();
+        let mut order = Vec::with_capacity(component.len());
+        for root in component {
+            let mut open = vec![(*root, 0)];
+            while let Some((member, edge)) = open.pop() {
+                if edge == 0 {
+                    if states[&member] != State::New {
+                        continue;
+                    }
+                    states.insert(member, State::Open);
+                }
+                let callees = if member < count { &edges[member][..] } else { &[] };
+                let Some(callee) = callees.get(edge) else {
+                    states.insert(member, State::Done);
+                    order.push(member);
+                    continue;
+                };
+                open.push((member, edge + 1));
+                match states.get(callee) {
+                    Some(State::New) if *callee < count => open.push((*callee, 0)),
+                    Some(State::Open) if *callee < count => self.facts[*callee].head = true,
+                    _ => {}
+                }
+            }
+        }
+        order
     }
 
     /// Finds how many frames there may be when each function runs, from the callers to what they call.

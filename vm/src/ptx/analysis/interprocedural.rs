@@ -33,9 +33,11 @@ pub struct Facts {
     pub grows: bool,
     /// It can be called again while it runs.
     pub recursive: bool,
+    /// Calls of it by name close a cycle of calls: see [`Analysis::find_heads`].
+    pub head: bool,
     /// Which cycle of calls it belongs to, if it is recursive.
     pub(super) cycle: u32,
-    /// Its calls count as passes through loops do: it recurses, or stands for very many calls.
+    /// Its calls count as passes through loops do: it closes a recursion, or stands for very many calls.
     pub counted: bool,
     /// It may run with more frames on the stack than a context has places for return addresses.
     pub deep: bool,
@@ -132,7 +134,7 @@ pub(super) struct Calls {
     /// Spawns threads.
     spawns: bool,
     throws: bool,
-    tails: bool,
+    pub(super) tails: bool,
     grows: bool,
     loops: bool,
     /// Functions to which it makes references.
@@ -572,9 +574,14 @@ impl<'a> Analysis<'a> {
     /// none if the call goes through a pointer.
     pub fn checks_stack(&self, caller: &Facts, callee: Option<&Facts>) -> bool {
         match callee {
-            Some(callee) => callee.recursive && caller.recursive,
+            Some(callee) => self.closes_cycle(caller, callee),
             None => self.exports || (caller.recursive && self.pointer_cycles()),
         }
+    }
+
+    /// Whether a call by name closes a cycle of calls. Each cycle has such a call, or one through a pointer.
+    pub fn closes_cycle(&self, caller: &Facts, callee: &Facts) -> bool {
+        callee.head && caller.recursive && caller.cycle == callee.cycle
     }
 
     /// The type of a defined function, as [`Self::canonical`] has it.
@@ -671,7 +678,7 @@ impl<'a> Analysis<'a> {
             let units = frame_units(self.program, function);
             let found = stack_frame::find(&Cfg::new(self.program, function), pointer, units, &transfer, always);
             handed_out |= found.hands_out;
-            if !facts.counted && !facts.status && function.tries.is_empty() {
+            if !facts.counted && !facts.recursive && !facts.status && function.tries.is_empty() {
                 frames[i] = found.frame;
             }
         }

@@ -23,7 +23,7 @@ use crate::ptx::Unit;
 use crate::ptx::analysis::cfg::Node;
 pub use crate::ptx::analysis::cfg::{ends_path, is_call};
 use crate::ptx::analysis::flow::Fact;
-use crate::ptx::analysis::interprocedural::{Analysis, Facts};
+use crate::ptx::analysis::interprocedural::Analysis;
 use crate::ptx::emit::calls::tail_calls::has_tail_thunk;
 use crate::ptx::emit::entry::is_inlined;
 use crate::ptx::emit::function::{Compiler, Role};
@@ -107,7 +107,7 @@ fn prototype(ty: &FuncType, status: bool) -> String {
     format!("{}_ ({params})", returns(ty, status, "_"))
 }
 
-/// The variable with the address of a function that calls of a recursion read.
+/// The variable with the address of a function, which calls that close a cycle read.
 fn pointer_symbol(unit: &Unit, index: u32) -> String {
     format!("{}again{index}", unit.prefix)
 }
@@ -118,7 +118,7 @@ pub fn hidden_callees(unit: &Unit, analysis: &Analysis) -> String {
         return String::new();
     }
     let facts = analysis.facts.iter().enumerate();
-    let recursive = facts.filter(|(_, facts)| facts.recursive && facts.needed);
+    let heads = facts.filter(|(_, facts)| facts.head && facts.needed);
     let variable = |(i, _)| {
         let index = i as u32 + analysis.imported;
         let symbol = pointer_symbol(unit, index);
@@ -127,7 +127,7 @@ pub fn hidden_callees(unit: &Unit, analysis: &Analysis) -> String {
             unit.prefix
         )
     };
-    recursive.map(variable).collect()
+    heads.map(variable).collect()
 }
 
 /// The tables of functions that are called through pointers.
@@ -432,16 +432,15 @@ impl Compiler<'_> {
         reference
     }
 
-    /// The pointer by which a function is called that may have led to this one.
+    /// The pointer by which a function is called if that closes a cycle of calls.
     ///
     /// ptxas takes the branches of a function for uniform if it sees that it calls itself (12.8 and 13.0, sm_90). There it
     /// has no convergence barriers, and keeps constants and addresses in registers that all lanes of a warp share, over
     /// branches at which they part. One way's values then reach the lanes of another. A call by a pointer that may have
     /// been changed hides the recursion. A lane that is alone takes one way at a time.
     fn hidden_callee(&mut self, index: u32) -> Option<Callee> {
-        let recursive = |facts: Option<&Facts>| facts.is_some_and(|facts| facts.recursive);
-        let leads_back = recursive(Some(&self.facts)) && recursive(self.analysis.of(index));
-        (leads_back && !self.unit.options.single_lane).then(|| {
+        let callee = self.analysis.of(index)?;
+        (self.analysis.closes_cycle(&self.facts, callee) && !self.unit.options.single_lane).then(|| {
             let pointer = self.w.pair();
             ptx!(self, "ld.global.b64 {pointer}, [{}];", pointer_symbol(self.unit, index));
             Callee::Pointer(pointer)

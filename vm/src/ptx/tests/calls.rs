@@ -308,3 +308,47 @@ fn the_regions_of_a_function_are_among_its_definitions() {
         assert_eq!(count.count(), 1, "{name} {found:?}");
     }
 }
+
+/// Three functions that call each other around, and themselves through a table: one of the calls by name is hidden from the
+/// assembler, counted, and looks at the stack. The function that calls through the table counts its calls too.
+#[test]
+fn one_call_by_name_of_each_cycle_is_special() {
+    let cycle = |through_table: &str| {
+        program(&format!(
+            "(module (type $t (func (param i32))) (table 2 funcref) (elem (i32.const 0) $first $third)
+               (func $first (export \"f\") (param i32) (if (local.get 0) (then (call $second (local.get 0)))))
+               (func $second (param i32) (call $third (i32.sub (local.get 0) (i32.const 1))))
+               (func $third (param i32) {through_table} (call $first (local.get 0)))
+               (func (export \"g\") (param i32) (call $second (local.get 0))))",
+        ))
+    };
+    let options = || Options {
+        single_lane: false,
+        ..Options::default()
+    };
+    let counts = |text: &str| -> Vec<bool> { (0..4).map(|index| body(text, index).contains("BEGIN:")).collect() };
+    let hidden = |text: &str| -> Vec<usize> {
+        let calls = |index| body(text, index).matches("ld.global.b64 %l").count();
+        (0..4).map(calls).collect()
+    };
+    let checks = |text: &str| -> Vec<bool> { (0..4).map(|index| body(text, index).contains("stacksave")).collect() };
+    let text = compiled(&cycle(""), options()).text;
+    let special = |of: &[bool]| of.iter().filter(|special| **special).count();
+    assert_eq!(
+        text.matches("again").count(),
+        2,
+        "a variable, and a call that reads it: {text}"
+    );
+    assert_eq!((special(&counts(&text)), special(&checks(&text))), (1, 1), "{text}");
+    assert_eq!(hidden(&text).iter().sum::<usize>(), 1);
+    assert_eq!(
+        (counts(&text)[3], checks(&text)[3]),
+        (false, false),
+        "it is in no cycle"
+    );
+    // Who calls through a table that may lead back counts.
+    let through_table = "(call_indirect (type $t) (local.get 0) (i32.and (local.get 0) (i32.const 1)))";
+    let text = compiled(&cycle(through_table), options()).text;
+    assert!(counts(&text)[2] && checks(&text)[2], "{text}");
+    assert!(!counts(&text)[3]);
+}

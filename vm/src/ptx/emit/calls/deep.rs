@@ -7,7 +7,7 @@
 //!   recurses as deep as in the interpreter alone, for as many frames as its limit allows. What the callee calls is
 //!   interpreted too, until it returns.
 //!
-//! Only calls that may recurse look at the stack; see `Analysis::checks_stack`. Nearly all calls are shallow, and have room.
+//! Only calls that may close a recursion look at the stack; see `Analysis::checks_stack`. Nearly all calls are shallow, and have room.
 //! They make one comparison for all of this, and all else is out of line. Arguments and results of a call that the
 //! interpreter makes pass through the context's values, as where a function is left to it.
 

@@ -189,7 +189,7 @@ pub fn free_pair(functions: &[Function]) -> Option<u64> {
         .map(written)
         .filter(|register| *register < REGISTER)
         .max()?;
-    Some(last + 2 & !1).filter(|register| register + 1 < REGISTER)
+    Some((last + 2) & !1).filter(|register| register + 1 < REGISTER)
 }
 
 /// What a kernel begins with.

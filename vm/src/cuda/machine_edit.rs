@@ -1,12 +1,12 @@
 //! Changes the machine code that the driver has linked: takes out what ptxas puts in and these programs do not need.
 //!
 //! - [`barriers`]: convergence barriers where lanes meet by themselves, or are alone;
-//! - [`descriptors`]: what brings the descriptor of an access, and the cycles that it takes;
+//! - `descriptors`: what brings the descriptor of an access, and the cycles that it takes;
 //! - branches to what follows.
 //!
-//! What stays moves together, so that a function needs less of the caches of instructions: see [`compact`]. Where lines of
+//! What stays moves together, so that a function needs less of the caches of instructions: see `compact`. Where lines of
 //! the source are known for each address, and in functions of which not all is known, every instruction stays where it is,
-//! and others that do nothing take the place of what is removed. How long the rest waits is found by [`stalls`].
+//! and others that do nothing take the place of what is removed. How long the rest waits is found by `stalls`.
 //!
 //! All of this is known of compute capability 9.0 only.
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::mem::offset_of;
 
-use super::{Options, body, compiled, part, program, text_alone};
+use super::{Options, body, compiled, part, program, text_alone, text_alone_with};
 use crate::layout::Context;
 use crate::ptx::{Analysis, Unit, block_starts, compile, definitions, reachable};
 
@@ -314,17 +314,15 @@ fn the_regions_of_a_function_are_among_its_definitions() {
 #[test]
 fn one_call_by_name_of_each_cycle_is_special() {
     let cycle = |through_table: &str| {
-        program(&format!(
+        let wat = format!(
             "(module (type $t (func (param i32))) (table 2 funcref) (elem (i32.const 0) $first $third)
                (func $first (export \"f\") (param i32) (if (local.get 0) (then (call $second (local.get 0)))))
                (func $second (param i32) (call $third (i32.sub (local.get 0) (i32.const 1))))
                (func $third (param i32) {through_table} (call $first (local.get 0)))
-               (func (export \"g\") (param i32) (call $second (local.get 0))))",
-        ))
-    };
-    let options = || Options {
-        single_lane: false,
-        ..Options::default()
+               (func $outer (param i32) (call $second (local.get 0)))
+               (func (export \"g\") (param i32) (call $outer (local.get 0)) (call $outer (i32.const 1))))",
+        );
+        text_alone_with(&wat, Options::default())
     };
     let counts = |text: &str| -> Vec<bool> { (0..4).map(|index| body(text, index).contains("BEGIN:")).collect() };
     let hidden = |text: &str| -> Vec<usize> {
@@ -332,7 +330,7 @@ fn one_call_by_name_of_each_cycle_is_special() {
         (0..4).map(calls).collect()
     };
     let checks = |text: &str| -> Vec<bool> { (0..4).map(|index| body(text, index).contains("stacksave")).collect() };
-    let text = compiled(&cycle(""), options()).text;
+    let text = cycle("");
     let special = |of: &[bool]| of.iter().filter(|special| **special).count();
     assert_eq!(
         text.matches("again").count(),
@@ -346,9 +344,9 @@ fn one_call_by_name_of_each_cycle_is_special() {
         (false, false),
         "it is in no cycle"
     );
-    // Who calls through a table that may lead back counts.
+    // A function that calls through a table counts, if that may lead back.
     let through_table = "(call_indirect (type $t) (local.get 0) (i32.and (local.get 0) (i32.const 1)))";
-    let text = compiled(&cycle(through_table), options()).text;
+    let text = cycle(through_table);
     assert!(counts(&text)[2] && checks(&text)[2], "{text}");
     assert!(!counts(&text)[3]);
 }

@@ -86,11 +86,11 @@ fn hash_compiler() {
     for part in [
         "src/ptx.rs",
         "src/ptx",
+        "src/cuda/attributes.rs",
         "src/cuda/barriers.rs",
         "src/cuda/code.rs",
         "src/cuda/descriptors.rs",
         "src/cuda/functions.rs",
-        "src/cuda/jump_tables.rs",
         "src/cuda/link",
         "src/cuda/link.rs",
         "src/cuda/machine_code.rs",

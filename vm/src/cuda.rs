@@ -14,6 +14,7 @@
 //! - [`sass`]: what the driver's compiler tells of its machine code.
 
 pub mod ahead;
+mod attributes;
 pub mod barriers;
 pub mod cache;
 pub mod code;
@@ -21,7 +22,6 @@ mod compiled;
 mod context;
 mod descriptors;
 mod functions;
-mod jump_tables;
 pub mod link;
 mod machine_code;
 pub mod machine_edit;

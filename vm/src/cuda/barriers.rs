@@ -22,7 +22,7 @@
 //! that a warp shares, and may rely on lanes that leave a region together if it has no calls but these.
 //!
 //! A jump table parts lanes, and a region may call nothing on any of its ways. Where they lead is in the cubin: see
-//! `jump_tables`.
+//! `attributes`.
 //!
 //! ptxas begins each pass of a loop with a `YIELD`. It seems that lanes which wait at a barrier are let go when all others of
 //! its lanes have executed one: of lanes that left a loop after different passes, hardly any went on together. In a program's
@@ -262,25 +262,13 @@ mod tests {
     use crate::ptx;
 
     // As nvdisasm 13.0 shows them, beside each.
-    const BSSY_B6: Instruction = of(0x0000_0060_0006_7945, 0x000f_e200_0380_0000); // BSSY B6, +0x70
-    const BSYNC_B6: Instruction = of(0x0000_0000_0006_7941, 0x000f_ea00_0380_0000);
-    const BRANCH_IF: Instruction = of(0x0000_0000_0004_0947, 0x000f_ea00_0380_0000); // @P0 BRA +0x20
-    const CALL: Instruction = of(0x7943, 0x003f_ea00_03c0_0000);
-    const MEETING: Instruction = of(0x0000_0000_0404_8947, 0x002f_ea00_0b80_0000); // @!P0 BRA.DIV UR4, +0x20
-    const OTHER: Instruction = of(0x0000_0000_0000_7918, 0x000f_e200_0000_0000);
-    const END: Instruction = of(0x794d, 0x000f_ea00_0380_0000);
-
-    const fn of(low: u64, high: u64) -> Instruction {
-        Instruction { low, high }
-    }
-
-    fn code(instructions: &[Instruction]) -> Code {
-        Code {
-            instructions: instructions.to_vec(),
-            jumps: BTreeMap::new(),
-            of_program: true,
-        }
-    }
+    const BSSY_B6: Instruction = Instruction::of(0x0000_0060_0006_7945, 0x000f_e200_0380_0000); // BSSY B6, +0x70
+    const BSYNC_B6: Instruction = Instruction::of(0x0000_0000_0006_7941, 0x000f_ea00_0380_0000);
+    const BRANCH_IF: Instruction = Instruction::of(0x0000_0000_0004_0947, 0x000f_ea00_0380_0000); // @P0 BRA +0x20
+    const CALL: Instruction = Instruction::of(0x7943, 0x003f_ea00_03c0_0000);
+    const MEETING: Instruction = Instruction::of(0x0000_0000_0404_8947, 0x002f_ea00_0b80_0000); // @!P0 BRA.DIV UR4, +0x20
+    const OTHER: Instruction = Instruction::of(0x0000_0000_0000_7918, 0x000f_e200_0000_0000);
+    const END: Instruction = Instruction::of(0x794d, 0x000f_ea00_0380_0000);
 
     /// The ends at which lanes no longer wait, in the code of a program's function.
     fn released_in(code: &Code) -> Vec<usize> {
@@ -292,7 +280,7 @@ mod tests {
     }
 
     fn released(instructions: &[Instruction]) -> Vec<usize> {
-        released_in(&code(instructions))
+        released_in(&Code::of(instructions))
     }
 
     /// A region of seven instructions with this one in it.
@@ -309,8 +297,8 @@ mod tests {
 
     #[test]
     fn lanes_wait_for_those_that_a_jump_table_has_parted() {
-        let jump = of(0xffff_fff0_0400_7949, 0x000f_ea00_0383_ffff); // BRX R4
-        let mut code = code(&[BSSY_B6, jump, OTHER, OTHER, OTHER, OTHER, BSYNC_B6, CALL, END]);
+        let jump = Instruction::of(0xffff_fff0_0400_7949, 0x000f_ea00_0383_ffff); // BRX R4
+        let mut code = Code::of(&[BSSY_B6, jump, OTHER, OTHER, OTHER, OTHER, BSYNC_B6, CALL, END]);
         // Where it leads is not known.
         assert_eq!(released_in(&code), [6]);
         code.jumps.insert(1, vec![3, 5]);
@@ -325,9 +313,9 @@ mod tests {
 
     #[test]
     fn a_lane_that_is_alone_needs_none() {
-        let breaks = of(0x0000_0000_0006_0942, 0x000f_ea00_0380_0000); // @P0 BREAK B6
-        let saves = of(0x0000_0000_0b02_7355, 0x000e_2200_0010_0000); // BMOV.32.CLEAR R2, B11
-        let code = code(&[saves, BSSY_B6, BRANCH_IF, breaks, CALL, BSYNC_B6, END]);
+        let breaks = Instruction::of(0x0000_0000_0006_0942, 0x000f_ea00_0380_0000); // @P0 BREAK B6
+        let saves = Instruction::of(0x0000_0000_0b02_7355, 0x000e_2200_0010_0000); // BMOV.32.CLEAR R2, B11
+        let code = Code::of(&[saves, BSSY_B6, BRANCH_IF, breaks, CALL, BSYNC_B6, END]);
         assert_eq!(removed(&code, Kept::None), [0, 1, 3, 5]);
         assert_eq!(removed(&code, Kept::WithoutCalls), [5]);
         assert_eq!(removed(&code, Kept::All), []);
@@ -344,32 +332,32 @@ mod tests {
 
     #[test]
     fn lanes_wait_for_those_that_make_more_passes() {
-        let yields = of(0x0000_0000_0000_7946, 0x000f_e200_0380_0000); // YIELD
-        let back = of(0xffff_fffc_00f4_0947, 0x000f_ea00_0383_ffff); // @P0 BRA -0x20
+        let yields = Instruction::of(0x0000_0000_0000_7946, 0x000f_e200_0380_0000); // YIELD
+        let back = Instruction::of(0xffff_fffc_00f4_0947, 0x000f_ea00_0383_ffff); // @P0 BRA -0x20
         assert_eq!(back.target(4), 2);
-        let load = of(0x0000_0004_0800_7981, 0x000e_a200_0c1e_1900); // LDG.E R0, desc[UR4][R8.64]
-        let stop_flag = of(0x0001_1c04_0a0a_7981, 0x000e_a200_0c1e_f900); // LDG.E.STRONG.GPU R10, desc[UR4][R10.64+0x11c]
-        let with = |inside: Instruction| code(&[OTHER, load, yields, inside, back, END]);
+        let load = Instruction::of(0x0000_0004_0800_7981, 0x000e_a200_0c1e_1900); // LDG.E R0, desc[UR4][R8.64]
+        let stop_flag = Instruction::of(0x0001_1c04_0a0a_7981, 0x000e_a200_0c1e_f900); // LDG.E.STRONG.GPU R10, desc[UR4][R10.64+0x11c]
+        let with = |inside: Instruction| Code::of(&[OTHER, load, yields, inside, back, END]);
         assert_eq!(removed(&with(load), Kept::WithoutCalls), [2]);
         // It only calculates.
         assert_eq!(removed(&with(OTHER), Kept::WithoutCalls), []);
         assert_eq!(removed(&with(stop_flag), Kept::WithoutCalls), []);
         // It has a mark, which is taken out.
-        let mark = of(0x0000_0001_0000_7801, 0x000f_e200_0380_0000); // PMTRIG 0x1
+        let mark = Instruction::of(0x0000_0001_0000_7801, 0x000f_e200_0380_0000); // PMTRIG 0x1
         assert_eq!(removed(&with(mark), Kept::WithoutCalls), [3]);
         assert_eq!(removed(&with(mark), Kept::None), [2, 3]);
         let around = |inside: Instruction| {
             let mut code = with(load);
             code.instructions[2] = inside;
             code.instructions.insert(2, yields);
-            code.instructions[5] = of(0xffff_fffc_00f0_0947, 0x000f_ea00_0383_ffff); // @P0 BRA -0x30
+            code.instructions[5] = Instruction::of(0xffff_fffc_00f0_0947, 0x000f_ea00_0383_ffff); // @P0 BRA -0x30
             code
         };
         assert_eq!(removed(&around(OTHER), Kept::WithoutCalls), [2]);
         assert_eq!(removed(&around(CALL), Kept::WithoutCalls), []);
         assert_eq!(removed(&around(MEETING), Kept::WithoutCalls), []);
         // Not in a loop, or not of a program.
-        assert_eq!(removed(&code(&[load, yields, END]), Kept::WithoutCalls), []);
+        assert_eq!(removed(&Code::of(&[load, yields, END]), Kept::WithoutCalls), []);
         let mut runtime = with(load);
         runtime.of_program = false;
         assert_eq!(removed(&runtime, Kept::WithoutCalls), []);
@@ -377,11 +365,11 @@ mod tests {
 
     #[test]
     fn lanes_that_have_met_go_on_together() {
-        let region = of(0x0000_0050_0000_7945, 0x000f_e200_0380_0000); // BSSY B0, +0x60
-        let copy = of(0x0000_0012_000f_7202, 0x000f_ce00_0000_0f00); // MOV R15, R18
-        let wait = of(0x0000_0000_0f08_7348, 0x000f_ea00_03c0_0000); // WARPSYNC.COLLECTIVE R15, +0x30
-        let leave = of(0x791b, 0x000f_e200_0380_0000); // ENDCOLLECTIVE
-        let end = of(0x0000_0000_0000_7941, 0x000f_ea00_0380_0000); // BSYNC B0
+        let region = Instruction::of(0x0000_0050_0000_7945, 0x000f_e200_0380_0000); // BSSY B0, +0x60
+        let copy = Instruction::of(0x0000_0012_000f_7202, 0x000f_ce00_0000_0f00); // MOV R15, R18
+        let wait = Instruction::of(0x0000_0000_0f08_7348, 0x000f_ea00_03c0_0000); // WARPSYNC.COLLECTIVE R15, +0x30
+        let leave = Instruction::of(0x791b, 0x000f_e200_0380_0000); // ENDCOLLECTIVE
+        let end = Instruction::of(0x0000_0000_0000_7941, 0x000f_ea00_0380_0000); // BSYNC B0
         let changes = |code: &[Instruction]| -> Vec<(usize, u64)> {
             gathers(code).iter().map(|(at, by)| (*at, by.low)).collect()
         };
@@ -389,15 +377,15 @@ mod tests {
         // BMOV.32 B0, R18
         assert_eq!(changes(&code), [(0, 0x0000_0012_0000_7356)]);
         // The mask is where it is waited for: BMOV.32 B0, R15.
-        let near = of(0x0000_0040_0000_7945, 0x001f_e200_0380_0000); // BSSY B0, +0x50, which waits for a load
+        let near = Instruction::of(0x0000_0040_0000_7945, 0x001f_e200_0380_0000); // BSSY B0, +0x50, which waits for a load
         let code = [near, wait, OTHER, leave, end, END];
         assert_eq!(changes(&code), [(0, 0x0000_000f_0000_7356)]);
         assert_eq!(gathers(&code)[0].1.high, 0x001f_ea00_0000_0000);
         // Something else becomes R15, there is more to do for all, not all lanes begin the region, or it is another one.
-        let other = of(0x0000_0012_000f_7210, 0x000f_ce00_0000_0f00);
+        let other = Instruction::of(0x0000_0012_000f_7210, 0x000f_ce00_0000_0f00);
         assert_eq!(changes(&[region, other, wait, OTHER, leave, end, END]), []);
         assert_eq!(changes(&[region, copy, wait, copy, leave, end, END]), []);
-        let some = of(0x0000_0050_0000_0945, 0x000f_e200_0380_0000); // @P0 BSSY B0, +0x60
+        let some = Instruction::of(0x0000_0050_0000_0945, 0x000f_e200_0380_0000); // @P0 BSSY B0, +0x60
         assert_eq!(changes(&[some, copy, wait, OTHER, leave, end, END]), []);
         assert_eq!(changes(&[BSSY_B6, copy, wait, OTHER, leave, end, END]), []);
     }
@@ -408,7 +396,7 @@ mod tests {
         code[7] = CALL;
         assert_eq!(released(&code), []);
         // Nor one that no way leads to.
-        let always = of(0x0000_0000_0004_7947, 0x000f_ea00_0380_0000);
+        let always = Instruction::of(0x0000_0000_0004_7947, 0x000f_ea00_0380_0000);
         let code = [BSSY_B6, always, CALL, OTHER, OTHER, OTHER, BSYNC_B6, END];
         assert_eq!(released(&code), []);
     }
@@ -416,8 +404,8 @@ mod tests {
     #[test]
     fn a_call_out_of_line_is_found() {
         let (forth, back) = (
-            of(0x0000_0000_0014_0947, 0x000f_ea00_0380_0000), // @P0 BRA +0x60
-            of(0xffff_fffc_00ec_7947, 0x000f_ea00_0383_ffff), // BRA -0x40
+            Instruction::of(0x0000_0000_0014_0947, 0x000f_ea00_0380_0000), // @P0 BRA +0x60
+            Instruction::of(0xffff_fffc_00ec_7947, 0x000f_ea00_0383_ffff), // BRA -0x40
         );
         let code = [BSSY_B6, forth, OTHER, OTHER, OTHER, OTHER, BSYNC_B6, CALL, back];
         assert_eq!(forth.target(1), 7);
@@ -428,12 +416,12 @@ mod tests {
     /// A trap: the call is out of line, and the thread ends after it.
     #[test]
     fn lanes_wait_where_a_lane_may_trap() {
-        let forth = of(0x0000_0000_0014_0947, 0x000f_ea00_0380_0000); // @P0 BRA +0x60
+        let forth = Instruction::of(0x0000_0000_0014_0947, 0x000f_ea00_0380_0000); // @P0 BRA +0x60
         let code = [BSSY_B6, forth, OTHER, OTHER, OTHER, OTHER, BSYNC_B6, CALL, END];
         assert_eq!(released(&code), []);
         // A lane that leaves the region and comes around a loop is in it anew.
-        let out = of(0x0000_0000_0010_0947, 0x000f_ea00_0380_0000); // @P0 BRA +0x50
-        let back = of(0xffff_fffc_00d8_7947, 0x000f_ea00_0383_ffff); // BRA -0x90
+        let out = Instruction::of(0x0000_0000_0010_0947, 0x000f_ea00_0380_0000); // @P0 BRA +0x50
+        let back = Instruction::of(0xffff_fffc_00d8_7947, 0x000f_ea00_0383_ffff); // BRA -0x90
         let code = [
             OTHER, BSSY_B6, OTHER, out, OTHER, OTHER, OTHER, BSYNC_B6, CALL, back, END,
         ];

@@ -10,10 +10,12 @@
 //! that pair. Lanes that part do not matter, for it never changes. What brought the descriptor is not needed then: nothing
 //! but an access has a use for that constant.
 
-use super::functions::{Code, Function};
+use std::ops::RangeInclusive;
+
+use super::functions::{Code, Function, before};
 use super::opcodes::{
-    ACCESSES, ALWAYS, BRA, BREAK, BRX, BSSY, BSYNC, DIVERGENT, ENDCOLLECTIVE, EXIT, Instruction, LDC, R2UR, RET,
-    TELLS_NONE, ULDC, WARPSYNC, YIELD,
+    ACCESSES, ALWAYS, BMOV, BRA, BREAK, BRX, BSSY, BSYNC, DIVERGENT, ENDCOLLECTIVE, EXIT, Instruction, LDC, PMTRIG,
+    R2UR, RET, TELLS_NONE, ULDC, WARPSYNC, YIELD,
 };
 
 /// The constant: its place in bank 0 of constants, 0x208, as instructions have it in bits 32 to 63.
@@ -47,27 +49,21 @@ const CONTROL: [u64; 17] = [
     EXIT,
     RET,
     ENDCOLLECTIVE,
+    BMOV[0],
+    BMOV[1],
+    PMTRIG,
+    // Calls, by address and by a register.
     0x943,
     0x343,
-    0x355,
-    0x356,
+    // Sleeping.
     0x35d,
     0x95d,
-    0x801,
 ];
-/// Calculations, by the low nine bits of their opcodes: all but the last two of the ranges are of registers. The upper three
-/// bits tell of which kind the operands are.
-const ALUS: [(u64, u64); 6] = [
-    (0x002, 0x048),
-    (0x100, 0x113),
-    (0x119, 0x119),
-    (0x118, 0x118),
-    // Of uniform registers.
-    (0x080, 0x0bf),
-    (0x1c3, 0x1c4),
-];
-
-/// Of the last two ranges: they write one uniform register. Moves, votes, additions, places of the highest bit, special
+/// Calculations of registers, by the low nine bits of their opcodes. The upper three bits tell of which kind the operands are.
+const OF_REGISTERS: [RangeInclusive<u64>; 3] = [0x002..=0x048, 0x100..=0x113, 0x118..=0x119];
+/// Those of uniform registers.
+const OF_UNIFORM: [RangeInclusive<u64>; 2] = [0x080..=0x0bf, 0x1c3..=0x1c4];
+/// Of these, they write one uniform register. Moves, votes, additions, places of the highest bit, special
 /// registers, reductions.
 const WRITES_ONE: [u64; 6] = [0x082, 0x086, 0x090, 0x0bd, 0x1c3, 0x1c4];
 
@@ -87,6 +83,11 @@ fn uniform(one: Instruction) -> Option<Uniform> {
     };
     let [first, second, third] = [field(one.low >> 24), field(one.low >> 32), field(one.high)];
     let (opcode, base) = (one.opcode(), one.opcode() & 0x1ff);
+    // So many registers, a bit for each, from that on which the instruction names.
+    let written = |registers: u64| match one.is_sure() {
+        true => registers << (one.low >> 16 & REGISTER),
+        false => 0,
+    };
     let reading = |reads| Some(Uniform { reads, writes: 0 });
     let none = reading(0);
     if LOADS.contains(&opcode) || STORES.contains(&opcode) {
@@ -102,11 +103,7 @@ fn uniform(one: Instruction) -> Option<Uniform> {
         };
         return Some(Uniform {
             reads: if opcode == ULDC { first } else { 0 },
-            writes: if one.is_sure() {
-                registers << (one.low >> 16 & REGISTER)
-            } else {
-                0
-            },
+            writes: written(registers),
         });
     }
     if opcode == BRA && one.high & DIVERGENT != 0 {
@@ -126,21 +123,15 @@ fn uniform(one: Instruction) -> Option<Uniform> {
     if CONTROL.contains(&opcode) {
         return none;
     }
-    let written = match WRITES_ONE.contains(&base) && one.is_sure() {
-        true => 1 << (one.low >> 16 & REGISTER),
-        false => 0,
-    };
-    let among = |(low, high): &(u64, u64)| (*low..=*high).contains(&base);
-    let kind = ALUS.iter().position(among)?;
-    match kind {
-        4 | 5 => Some(Uniform {
+    if OF_UNIFORM.iter().any(|range| range.contains(&base)) {
+        return Some(Uniform {
             reads: first | second | third,
-            writes: written,
-        }),
-        // Those of which one operand is a uniform register.
-        _ if opcode >= 0xc00 => reading(second),
-        _ => none,
+            writes: written(u64::from(WRITES_ONE.contains(&base))),
+        });
     }
+    let known = OF_REGISTERS.iter().any(|range| range.contains(&base));
+    // The second operand may be a uniform register.
+    reading(if opcode >= 0xc00 { second } else { 0 }).filter(|_| known)
 }
 
 /// Whether all instructions are known, so that it is also known which have places of code in them.
@@ -170,25 +161,16 @@ fn loads(one: Instruction) -> bool {
     }
 }
 
-/// An even uniform register that with the next one is free in all of these functions; none if not all are known.
+/// An even uniform register that with the next one is free in all of these functions, of which all is [known](is_known).
 pub fn free_pair(functions: &[Function]) -> Option<u64> {
-    if !functions.iter().all(|function| is_known(&function.code)) {
-        return None;
-    }
-    let written = |one: &Instruction| match ALUS[4..]
-        .iter()
-        .any(|(low, high)| (*low..=*high).contains(&(one.opcode() & 0x1ff)))
-        || [R2UR, ULDC].contains(&one.opcode())
-    {
-        // Some write two.
-        true => (one.low >> 16 & REGISTER) + 1,
-        false => 0,
+    let writes = |one: &&Instruction| {
+        let of_uniform = OF_UNIFORM.iter().any(|range| range.contains(&(one.opcode() & 0x1ff)));
+        of_uniform || [R2UR, ULDC].contains(&one.opcode())
     };
     let instructions = functions.iter().flat_map(|function| &function.code.instructions);
-    let last = instructions
-        .map(written)
-        .filter(|register| *register < REGISTER)
-        .max()?;
+    // Some write two.
+    let last = instructions.filter(writes).map(|one| (one.low >> 16 & REGISTER) + 1);
+    let last = last.filter(|register| *register < REGISTER).max()?;
     Some((last + 2) & !1).filter(|register| register + 1 < REGISTER)
 }
 
@@ -241,12 +223,7 @@ pub fn changes(code: &Code, next: &[Vec<usize>], pair: u64) -> Changes {
 fn live_after(instructions: &[Instruction], next: &[Vec<usize>]) -> Vec<u64> {
     let of = |one: &Instruction| uniform(*one).map_or((!0, 0), |of| (of.reads, of.writes));
     let effects: Vec<(u64, u64)> = instructions.iter().map(of).collect();
-    let mut before = vec![Vec::new(); instructions.len()];
-    for (at, to) in next.iter().enumerate() {
-        to.iter()
-            .filter(|to| **to < instructions.len())
-            .for_each(|to| before[*to].push(at));
-    }
+    let before = before(next);
     let (mut after, mut open) = (vec![0; instructions.len()], (0..instructions.len()).collect::<Vec<_>>());
     while let Some(at) = open.pop() {
         let (reads, writes) = effects[at];
@@ -268,48 +245,34 @@ pub fn needs_begin(one: Instruction) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
 
     // As nvdisasm 13.0 shows them.
-    const DESCRIPTOR: Instruction = of(0x0000_8200_ff0c_7b82, 0x000e_b000_0000_0a00); // LDC.64 R12, c[0x0][0x208]
-    const OTHER: Instruction = of(0x00c0_0200_ff0a_7b82, 0x000e_e200_0000_0a00); // LDC.64 R10, c[0x3][0x8]
-    const LOW: Instruction = of(0x0000_0000_0c04_72ca, 0x004f_c400_000e_0000); // R2UR UR4, R12
-    const HIGH: Instruction = of(0x0000_0000_0d05_72ca, 0x000f_da00_000e_0000); // R2UR UR5, R13
-    const LOAD: Instruction = of(0x0000_0804_0a0a_7981, 0x008e_a400_0c1e_1900); // LDG.E R10, desc[UR4][R10.64+0x8]
-    const STORE: Instruction = of(0x0000_0804_0800_7986, 0x0041_e800_0c10_1b06); // STG.E.64 desc[UR6][R8.64+0x8], R4
-    const DIVERGENT_BRANCH: Instruction = of(0x0000_0000_0404_8947, 0x002f_ea00_0b80_0000); // @!P0 BRA.DIV UR4, +0x20
-    const ADD: Instruction = of(0x0000_0004_0808_7c10, 0x000f_ca00_0ff1_e0ff); // IADD3 R8, P0, R8, UR4, RZ
-    const CONSTANTS: Instruction = of(0x00c0_0400_0004_7ab9, 0x000f_e200_0000_0a00); // ULDC.64 UR4, c[0x3][0x10]
-    const CALL: Instruction = of(0x7943, 0x003f_ea00_03c0_0000); // CALL.ABS.NOINC
-    const END: Instruction = of(0x794d, 0x000f_ea00_0380_0000); // EXIT
-
-    const fn of(low: u64, high: u64) -> Instruction {
-        Instruction { low, high }
-    }
-
-    fn code(instructions: &[Instruction]) -> Code {
-        Code {
-            instructions: instructions.to_vec(),
-            jumps: BTreeMap::new(),
-            of_program: true,
-        }
-    }
+    const DESCRIPTOR: Instruction = Instruction::of(0x0000_8200_ff0c_7b82, 0x000e_b000_0000_0a00); // LDC.64 R12, c[0x0][0x208]
+    const OTHER: Instruction = Instruction::of(0x00c0_0200_ff0a_7b82, 0x000e_e200_0000_0a00); // LDC.64 R10, c[0x3][0x8]
+    const LOW: Instruction = Instruction::of(0x0000_0000_0c04_72ca, 0x004f_c400_000e_0000); // R2UR UR4, R12
+    const HIGH: Instruction = Instruction::of(0x0000_0000_0d05_72ca, 0x000f_da00_000e_0000); // R2UR UR5, R13
+    const LOAD: Instruction = Instruction::of(0x0000_0804_0a0a_7981, 0x008e_a400_0c1e_1900); // LDG.E R10, desc[UR4][R10.64+0x8]
+    const STORE: Instruction = Instruction::of(0x0000_0804_0800_7986, 0x0041_e800_0c10_1b06); // STG.E.64 desc[UR6][R8.64+0x8], R4
+    const DIVERGENT_BRANCH: Instruction = Instruction::of(0x0000_0000_0404_8947, 0x002f_ea00_0b80_0000); // @!P0 BRA.DIV UR4, +0x20
+    const ADD: Instruction = Instruction::of(0x0000_0004_0808_7c10, 0x000f_ca00_0ff1_e0ff); // IADD3 R8, P0, R8, UR4, RZ
+    const CONSTANTS: Instruction = Instruction::of(0x00c0_0400_0004_7ab9, 0x000f_e200_0000_0a00); // ULDC.64 UR4, c[0x3][0x10]
+    const CALL: Instruction = Instruction::of(0x7943, 0x003f_ea00_03c0_0000); // CALL.ABS.NOINC
+    const END: Instruction = Instruction::of(0x794d, 0x000f_ea00_0380_0000); // EXIT
 
     fn removed(instructions: &[Instruction]) -> Vec<usize> {
-        let code = code(instructions);
+        let code = Code::of(instructions);
         assert!(is_known(&code));
         changes(&code, &code.next(), 38).removed
     }
 
     #[test]
     fn accesses_name_the_pair_that_all_share() {
-        let code = code(&[DESCRIPTOR, LOW, HIGH, LOAD, STORE, END]);
+        let code = Code::of(&[DESCRIPTOR, LOW, HIGH, LOAD, STORE, END]);
         let changes = changes(&code, &code.next(), 38);
         // LDG.E R10, desc[UR38][R10.64+0x8] and STG.E.64 desc[UR38][R8.64+0x8], R4
-        let load = of(0x0000_0826_0a0a_7981, LOAD.high);
-        let store = of(STORE.low, 0x0041_e800_0c10_1b26);
+        let load = Instruction::of(0x0000_0826_0a0a_7981, LOAD.high);
+        let store = Instruction::of(STORE.low, 0x0041_e800_0c10_1b26);
         assert_eq!(changes.changed, [(3, load), (4, store)]);
         assert_eq!(changes.removed, [0, 1, 2]);
     }
@@ -324,32 +287,32 @@ mod tests {
         // Not if they are written anew, both at once here, and before a call that comes back they might be.
         assert_eq!(removed(&[DESCRIPTOR, LOW, HIGH, LOAD, CONSTANTS, ADD, END]), [0, 1, 2]);
         assert_eq!(removed(&[DESCRIPTOR, LOW, HIGH, LOAD, CALL, ADD, END]), [0, 2]);
-        let maybe = of(CONSTANTS.low & !0xf000, CONSTANTS.high);
+        let maybe = Instruction::of(CONSTANTS.low & !0xf000, CONSTANTS.high);
         assert_eq!(removed(&[DESCRIPTOR, LOW, HIGH, LOAD, maybe, ADD, END]), [0, 2]);
         // A way around a loop.
-        let back = of(0xffff_fffc_00ec_7947, 0x000f_ea00_0383_ffff); // BRA -0x40
+        let back = Instruction::of(0xffff_fffc_00ec_7947, 0x000f_ea00_0383_ffff); // BRA -0x40
         assert_eq!(removed(&[ADD, DESCRIPTOR, LOW, LOAD, back, END]), [1]);
     }
 
     #[test]
     fn where_the_constant_is_not_loaded_nothing_changes() {
         assert_eq!(removed(&[OTHER, LOW, HIGH, LOAD, END]), []);
-        let silent = of(OTHER.low, OTHER.high | TELLS_NONE);
+        let silent = Instruction::of(OTHER.low, OTHER.high | TELLS_NONE);
         assert_eq!(removed(&[silent, DESCRIPTOR, LOW, HIGH, LOAD, END]), []);
     }
 
     #[test]
     fn what_is_not_known_is_told() {
-        assert!(is_known(&code(&[LOAD, STORE, CALL, END])));
-        let strange = of(0x0000_0000_0000_7fff, END.high);
-        let without = of(LOAD.low, LOAD.high & !HAS_DESCRIPTOR);
-        let offset = of(LOAD.low, LOAD.high | 6);
-        let jump = of(0xffff_fff0_0400_7949, 0x000f_ea00_0383_ffff); // BRX R4
-        let near = of(0x7950, 0x000f_ea00_0000_0000);
+        assert!(is_known(&Code::of(&[LOAD, STORE, CALL, END])));
+        let strange = Instruction::of(0x0000_0000_0000_7fff, END.high);
+        let without = Instruction::of(LOAD.low, LOAD.high & !HAS_DESCRIPTOR);
+        let offset = Instruction::of(LOAD.low, LOAD.high | 6);
+        let jump = Instruction::of(0xffff_fff0_0400_7949, 0x000f_ea00_0383_ffff); // BRX R4
+        let near = Instruction::of(0x7950, 0x000f_ea00_0000_0000);
         for one in [strange, without, offset, jump, near] {
-            assert!(!is_known(&code(&[one, END])), "{one:x?}");
+            assert!(!is_known(&Code::of(&[one, END])), "{one:x?}");
         }
-        let mut jumps = code(&[jump, END]);
+        let mut jumps = Code::of(&[jump, END]);
         jumps.jumps.insert(0, vec![1]);
         assert!(is_known(&jumps));
     }
@@ -357,6 +320,6 @@ mod tests {
     #[test]
     fn a_kernel_begins_with_the_constant() {
         // ULDC.64 UR38, c[0x0][0x208], and the next one six cycles later.
-        assert_eq!(begin(38), of(0x0000_8200_0026_7ab9, 0x000f_cc00_0000_0a00));
+        assert_eq!(begin(38), Instruction::of(0x0000_8200_0026_7ab9, 0x000f_cc00_0000_0a00));
     }
 }

@@ -3,30 +3,17 @@
 //! Each function has a section of its own. Places are named by
 //!
 //! - relocations: each names a place to fill in, and what with: often a place in code, as the one that a call returns to;
-//! - attributes of a function, in a section `.nv.info.NAME`. One begins with its format, its number, and 16 bits: a value, or
-//!   the size of what follows, which here are 32-bit words.
+//! - attributes of a function: see `attributes`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use object::elf::{FileHeader64, Rela64, SHF_EXECINSTR, SHT_RELA};
 use object::read::elf::{FileHeader, Rela, SectionHeader, Sym};
 use object::{Endianness, SectionIndex, SymbolIndex};
 
-use super::jump_tables;
+use super::attributes::Attributes;
 use super::opcodes::{BRA, BRX, BYTES, EXIT, Instruction, RET, decode};
-
-/// The format of an attribute that bytes follow.
-const SIZED: u8 = 4;
-/// Attributes whose words are places of instructions: exits, those of cooperative groups, and those of whole warps.
-const PLACES: [u8; 3] = [0x1c, 0x28, 0x31];
-/// Notes to instructions: each a number and a place.
-const NOTES: u8 = 0x55;
-/// Others whose words, or some of them, are places: those of reads of a block's number, of loads and atomics that the driver
-/// may change, of what a coroutine goes on with, of calls of the system. No code of ours has been seen with them.
-const UNKNOWN_PLACES: [u8; 6] = [0x1d, 0x25, 0x27, 0x39, 0x46, 0x47];
-/// Of each indirect branch: its place, zero, and how many places of targets follow.
-const BRANCH_TARGETS: u8 = 0x34;
 
 /// The machine code of a function.
 #[derive(Debug, Default)]
@@ -39,6 +26,16 @@ pub struct Code {
 }
 
 impl Code {
+    /// Of a program's function, without jump tables.
+    #[cfg(test)]
+    pub fn of(instructions: &[Instruction]) -> Code {
+        Code {
+            instructions: instructions.to_vec(),
+            of_program: true,
+            ..Code::default()
+        }
+    }
+
     /// For each instruction those that may follow it: none where a lane ends or returns, or goes where is not known.
     pub fn next(&self) -> Vec<Vec<usize>> {
         let next = |(at, instruction): (usize, &Instruction)| {
@@ -56,6 +53,18 @@ impl Code {
     }
 }
 
+/// For each instruction those that it may follow, of the ones that [`Code::next`] has for each. A branch to what follows is
+/// there twice, as it is there.
+pub fn before(next: &[Vec<usize>]) -> Vec<Vec<usize>> {
+    let mut before = vec![Vec::new(); next.len()];
+    for (at, to) in next.iter().enumerate() {
+        to.iter()
+            .filter(|to| **to < next.len())
+            .for_each(|to| before[*to].push(at));
+    }
+    before
+}
+
 /// A function and where it is in the file.
 #[derive(Debug)]
 pub struct Function {
@@ -68,7 +77,7 @@ pub struct Function {
     /// Instructions that relocations fill in.
     pub relocated: Vec<usize>,
     /// Instructions that relocations name, anywhere in the file.
-    pub named: Vec<usize>,
+    pub named: BTreeSet<usize>,
     /// The file's offsets of words that are the places of its instructions, in bytes from its begin: eight bytes long where a
     /// relocation has one, and four in attributes.
     wide_places: Vec<Place>,
@@ -128,25 +137,23 @@ pub fn read(cubin: &[u8]) -> Result<Vec<Function>, object::Error> {
             .get(&number)
             .map(|info| file_range(info))
             .unwrap_or_default();
-        let jumps = jump_tables::targets(&cubin[attributes.clone()]);
+        let begin = attributes.start;
+        let attributes = Attributes::read(&cubin[attributes]);
+        let jump = |(at, to): (u32, Vec<u32>)| (place(at), to.into_iter().map(place).collect());
         let code = Code {
             instructions: decode(&cubin[range.clone()]),
-            jumps: jumps
-                .into_iter()
-                .map(|(at, to)| (place(at), to.into_iter().map(place).collect()))
-                .collect(),
+            jumps: attributes.jumps().into_iter().map(jump).collect(),
             of_program: is_of_program(name_of(section)),
         };
         functions.push(Some(Function {
             code,
             range,
-            has_unknown_places: attributes_in(cubin, attributes.clone())
-                .any(|(number, _)| UNKNOWN_PLACES.contains(&number)),
             is_kernel: parameters_of.contains_key(&number),
+            has_unknown_places: attributes.has_unknown_places(),
             relocated: Vec::new(),
-            named: Vec::new(),
+            named: BTreeSet::new(),
             wide_places: Vec::new(),
-            places: places(cubin, attributes),
+            places: attributes.places().into_iter().map(|offset| begin + offset).collect(),
         }));
     }
     for section in sections.iter().filter(|section| section.sh_type(endian) == SHT_RELA) {
@@ -160,7 +167,10 @@ pub fn read(cubin: &[u8]) -> Result<Vec<Function>, object::Error> {
             let at = begin + index * size_of::<Rela64<Endianness>>();
             if let Some(Some(function)) = functions.get_mut(filled) {
                 function.wide_places.push(Place { at, base: 0 });
-                function.relocated.push(entry.r_offset(endian) as usize / BYTES);
+                let filled_in = entry.r_offset(endian) as usize / BYTES;
+                if filled_in < function.code.instructions.len() {
+                    function.relocated.push(filled_in);
+                }
             }
             let symbol_index = SymbolIndex(entry.r_sym(endian, false) as usize);
             let Ok(symbol) = symbols.symbol(symbol_index) else {
@@ -175,50 +185,11 @@ pub fn read(cubin: &[u8]) -> Result<Vec<Function>, object::Error> {
                 function.wide_places.push(Place { at: at + 16, base });
                 function
                     .named
-                    .push(base.wrapping_add(entry.r_addend(endian)) as usize / BYTES);
+                    .insert(base.wrapping_add(entry.r_addend(endian)) as usize / BYTES);
             }
         }
     }
     Ok(functions.into_iter().flatten().collect())
-}
-
-/// The attributes in a part of a file: the number of each, and where its words are.
-fn attributes_in(cubin: &[u8], part: Range<usize>) -> impl Iterator<Item = (u8, Vec<usize>)> {
-    let mut at = part.start;
-    std::iter::from_fn(move || {
-        let [format, number, low, high] = *cubin.get(at..part.end)?.first_chunk::<4>()?;
-        at += 4;
-        let size = match format {
-            SIZED => usize::from(u16::from_le_bytes([low, high])),
-            _ => 0,
-        };
-        let begin = at;
-        at += size;
-        (at <= part.end).then(|| (number, (0..size / 4).map(|index| begin + 4 * index).collect()))
-    })
-}
-
-/// The file's offsets of the words in a function's attributes that are places in its code.
-fn places(cubin: &[u8], attributes: Range<usize>) -> Vec<usize> {
-    let mut places = Vec::new();
-    let word = |at: usize| u32::from_le_bytes(cubin[at..at + 4].try_into().expect("it has four bytes"));
-    for (number, words) in attributes_in(cubin, attributes) {
-        match number {
-            number if PLACES.contains(&number) => places.extend(words),
-            NOTES => places.extend(words.into_iter().skip(1).step_by(2)),
-            BRANCH_TARGETS => {
-                let mut rest = &words[..];
-                while let [branch, _, count, after @ ..] = rest {
-                    let targets = (word(*count) as usize).min(after.len());
-                    places.push(*branch);
-                    places.extend(&after[..targets]);
-                    rest = &after[targets..];
-                }
-            }
-            _ => {}
-        }
-    }
-    places
 }
 
 impl Function {

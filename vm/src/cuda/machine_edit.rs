@@ -13,9 +13,9 @@
 use std::collections::BTreeSet;
 
 use super::barriers::{self, Kept};
-use super::descriptors;
+use super::descriptors::{self, Changes};
 use super::functions::{self, Code, Function};
-use super::opcodes::{BRA, BRX, Instruction, NOP, WAITS};
+use super::opcodes::{BRA, BRX, Instruction, NOP};
 use super::stalls::{self, Removal};
 
 /// How a cubin is changed.
@@ -100,52 +100,54 @@ fn returns_are_known(function: &Function) -> bool {
 
 /// Has accesses name one pair of uniform registers, if each kernel can set it.
 fn use_one_descriptor(functions: &[Function], next: &[Vec<Vec<usize>>], edits: &mut [Edit]) {
-    let Some(pair) = descriptors::free_pair(functions) else {
+    let all_known = edits.iter().all(|edit| edit.known);
+    let Some(pair) = descriptors::free_pair(functions).filter(|_| all_known) else {
         return;
     };
-    let all: Vec<descriptors::Changes> = functions
-        .iter()
-        .zip(next)
-        .zip(&*edits)
-        .map(|((function, next), edit)| match edit.known {
-            true => descriptors::changes(&function.code, next, pair),
-            false => descriptors::Changes::default(),
-        })
+    let changes = functions.iter().zip(next);
+    let changes: Vec<Changes> = changes
+        .map(|(function, next)| descriptors::changes(&function.code, next, pair))
         .collect();
-    let begins: Option<Vec<_>> = functions
+    let begins: Option<Vec<Begin>> = functions
         .iter()
-        .zip(&all)
+        .zip(&changes)
         .zip(&*edits)
-        .filter(|((function, _), _)| function.is_kernel)
         .map(|((function, changes), edit)| begin_of(function, changes, edit))
         .collect();
     let Some(begins) = begins else { return };
-    let mut begins = begins.into_iter();
-    for ((function, changes), edit) in functions.iter().zip(all).zip(edits) {
+    for ((changes, begin), edit) in changes.into_iter().zip(begins).zip(edits) {
         for (at, one) in changes.changed {
             edit.instructions[at] = one;
         }
         for at in changes.removed {
             edit.removed[at] = true;
         }
-        if !function.is_kernel {
-            continue;
-        }
-        match begins.next().flatten() {
-            Some(at) => {
-                let waits = edit.instructions[at].high & WAITS;
-                edit.instructions[at] = descriptors::begin(pair);
-                edit.instructions[at].high |= waits;
+        match begin {
+            Begin::Caller => {}
+            Begin::InPlaceOf(at) => {
+                edit.instructions[at] = descriptors::begin(pair).waiting_for(edit.instructions[at].high);
                 edit.removed[at] = false;
             }
-            None => edit.begin = Some(descriptors::begin(pair)),
+            Begin::BeforeAll => edit.begin = Some(descriptors::begin(pair)),
         }
     }
 }
 
-/// Where a kernel can set the pair: in the place of an instruction that is to be removed, or, `Some(None)`, before all. `None`
-/// if it cannot.
-fn begin_of(function: &Function, changes: &descriptors::Changes, edit: &Edit) -> Option<Option<usize>> {
+/// Where the pair that a function uses is set.
+enum Begin {
+    /// By the kernel that leads to the function.
+    Caller,
+    /// In a kernel, in the place of this instruction, which is to be removed.
+    InPlaceOf(usize),
+    /// In a kernel, before all others.
+    BeforeAll,
+}
+
+/// Where the pair of a function can be set. `None` if a kernel cannot set it.
+fn begin_of(function: &Function, changes: &Changes, edit: &Edit) -> Option<Begin> {
+    if !function.is_kernel {
+        return Some(Begin::Caller);
+    }
     let instructions = &function.code.instructions;
     let straight = instructions
         .iter()
@@ -156,12 +158,12 @@ fn begin_of(function: &Function, changes: &descriptors::Changes, edit: &Edit) ->
         .iter()
         .copied()
         .find(|at| *at < straight && instructions[*at].is_sure());
-    if replaced.is_some() {
-        return Some(replaced);
+    if let Some(at) = replaced {
+        return Some(Begin::InPlaceOf(at));
     }
     let has_room = instructions.last().is_some_and(|last| last.low == NOP) && !edit.in_place;
     let is_free = !function.relocated.contains(&0) && function.code.jumps.is_empty();
-    (has_room && is_free).then_some(None)
+    (has_room && is_free).then_some(Begin::BeforeAll)
 }
 
 /// The instruction that is there, or follows what is removed.
@@ -186,24 +188,18 @@ fn remove_idle_branches(code: &Code, edit: &mut Edit) {
 
 /// What does nothing as long as an instruction did, and waits for what that waited for.
 fn idle(one: Instruction) -> Instruction {
-    let mut idle = Instruction::nothing(one.stall().max(1));
-    idle.high |= one.high & WAITS;
-    idle
+    Instruction::nothing(one.stall().max(1)).waiting_for(one.high)
 }
 
 /// The code with its changes, and for each former instruction, and what came after them, where it is.
 fn finished(code: &Code, next: &[Vec<usize>], mut edit: Edit) -> (Vec<Instruction>, Vec<usize>) {
-    for at in fixed(code) {
-        if std::mem::take(&mut edit.removed[at]) {
+    let fixed = fixed(code);
+    for (at, removed) in edit.removed.iter_mut().enumerate() {
+        // Where not all is known, not all ways are on which cycles could be needed.
+        if *removed && (!edit.known || fixed.contains(&at)) {
             edit.instructions[at] = idle(code.instructions[at]);
+            *removed = false;
         }
-    }
-    if !edit.known {
-        // Not all ways are known on which cycles could be needed.
-        for at in (0..edit.removed.len()).filter(|at| edit.removed[*at]) {
-            edit.instructions[at] = idle(code.instructions[at]);
-        }
-        return (edit.instructions, (0..=code.instructions.len()).collect());
     }
     let removal = Removal {
         instructions: edit.instructions,
@@ -215,7 +211,7 @@ fn finished(code: &Code, next: &[Vec<usize>], mut edit: Edit) -> (Vec<Instructio
         let now = (0..=code.instructions.len()).collect();
         return (settled.instructions, now);
     }
-    compact(code, settled, edit.begin)
+    compact(code, settled, &fixed, edit.begin)
 }
 
 /// Indirect branches, and what they lead to: these stay where they are, for their tables are not changed.
@@ -225,40 +221,37 @@ fn fixed(code: &Code) -> BTreeSet<usize> {
 }
 
 /// Moves together what stays.
-fn compact(code: &Code, settled: Removal, begin: Option<Instruction>) -> (Vec<Instruction>, Vec<usize>) {
+fn compact(
+    code: &Code,
+    settled: Removal,
+    fixed: &BTreeSet<usize>,
+    begin: Option<Instruction>,
+) -> (Vec<Instruction>, Vec<usize>) {
     let len = code.instructions.len();
     let idle = code.instructions.iter().rev().take_while(|one| one.low == NOP).count();
-    let fixed = fixed(code);
     let mut instructions: Vec<Instruction> = begin.into_iter().collect();
-    let (mut now, mut former) = (Vec::with_capacity(len + 1), vec![None; instructions.len()]);
+    let (mut now, mut former) = (vec![len; len + 1], vec![None; instructions.len()]);
     for (at, one) in settled.instructions.iter().enumerate().take(len - idle) {
         if settled.removed[at] {
-            now.push(instructions.len());
             continue;
         }
         while fixed.contains(&at) && instructions.len() < at {
             instructions.push(Instruction::nothing(1));
             former.push(None);
         }
-        // What is removed before a fixed instruction is where that is.
-        for before in now
-            .iter_mut()
-            .rev()
-            .zip(settled.removed[..at].iter().rev())
-            .take_while(|(_, removed)| **removed)
-        {
-            *before.0 = instructions.len();
-        }
-        now.push(instructions.len());
+        now[at] = instructions.len();
         instructions.push(*one);
         former.push(Some(at));
+    }
+    for (at, now) in now.iter_mut().enumerate().take(len).skip(len - idle) {
+        *now = at.max(instructions.len());
+    }
+    for at in (0..len).rev().filter(|at| settled.removed[*at]) {
+        now[at] = now[at + 1];
     }
     // A kernel's symbol is where it begins.
     if begin.is_some() {
         now[0] = 0;
-    }
-    while now.len() < len + 1 {
-        now.push(now.len().max(instructions.len()));
     }
     for at in 0..instructions.len() {
         let Some(was) = former[at] else { continue };
@@ -274,31 +267,17 @@ fn compact(code: &Code, settled: Removal, begin: Option<Instruction>) -> (Vec<In
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
     use crate::cuda::machine_code;
     use crate::cuda::opcodes::{EXIT, R2UR};
 
     const OTHER: Instruction = Instruction::nothing(4);
-    const END: Instruction = of(0x794d, 0x000f_ea00_0380_0000); // EXIT
-    const IF: Instruction = of(0x0000_0000_0000_0947, 0x000f_ea00_0380_0000); // @P0 BRA
-
-    const fn of(low: u64, high: u64) -> Instruction {
-        Instruction { low, high }
-    }
-
-    fn code(instructions: &[Instruction]) -> Code {
-        Code {
-            instructions: instructions.to_vec(),
-            jumps: BTreeMap::new(),
-            of_program: true,
-        }
-    }
+    const END: Instruction = Instruction::of(0x794d, 0x000f_ea00_0380_0000); // EXIT
+    const IF: Instruction = Instruction::of(0x0000_0000_0000_0947, 0x000f_ea00_0380_0000); // @P0 BRA
 
     /// A move of a number to a register, so that each can be told.
     fn number(value: u64) -> Instruction {
-        of(0x7802 | value << 32, 0x000f_e400_0000_0f00)
+        Instruction::of(0x7802 | value << 32, 0x000f_e400_0000_0f00)
     }
 
     fn edited(code: &Code, removed: &[usize], begin: Option<Instruction>) -> (Vec<Instruction>, Vec<usize>) {
@@ -315,7 +294,7 @@ mod tests {
 
     #[test]
     fn what_stays_moves_together() {
-        let code = code(&[
+        let code = Code::of(&[
             number(0),
             OTHER,
             IF.with_target(2, 4),
@@ -335,7 +314,7 @@ mod tests {
     #[test]
     fn a_kernel_can_begin_with_one_more() {
         let begin = number(7);
-        let code = code(&[number(0), IF.with_target(1, 0), END, Instruction::nothing(1)]);
+        let code = Code::of(&[number(0), IF.with_target(1, 0), END, Instruction::nothing(1)]);
         let (instructions, now) = edited(&code, &[], Some(begin));
         assert_eq!(instructions[..2], [begin, number(0)]);
         // Its symbol stays where it begins.
@@ -345,8 +324,8 @@ mod tests {
 
     #[test]
     fn what_jump_tables_lead_to_stays_where_it_is() {
-        let jump = of(0xffff_fff0_0400_7949, 0x000f_ea00_0383_ffff); // BRX R4
-        let mut code = code(&[OTHER, jump, OTHER, number(0), OTHER, number(1), END]);
+        let jump = Instruction::of(0xffff_fff0_0400_7949, 0x000f_ea00_0383_ffff); // BRX R4
+        let mut code = Code::of(&[OTHER, jump, OTHER, number(0), OTHER, number(1), END]);
         code.jumps.insert(1, vec![3, 5]);
         let (instructions, now) = edited(&code, &[0, 2, 4], None);
         assert_eq!(instructions[1], jump);
@@ -364,8 +343,8 @@ mod tests {
 
     #[test]
     fn branches_to_what_follows_are_removed() {
-        let branch = of(IF.low | 7 << 12, IF.high);
-        let code = code(&[IF.with_target(0, 2), OTHER, branch.with_target(2, 3), number(0), END]);
+        let branch = Instruction::of(IF.low | 7 << 12, IF.high);
+        let code = Code::of(&[IF.with_target(0, 2), OTHER, branch.with_target(2, 3), number(0), END]);
         let mut edit = Edit {
             instructions: code.instructions.clone(),
             removed: vec![false, true, false, false, false],
@@ -393,17 +372,24 @@ mod tests {
             let count = edit(&mut after, EditOptions { kept, known, lines }).expect("it is ELF");
             let edited = functions::read(&after).expect("it is still ELF");
             assert_eq!(edited.len(), functions.len());
-            let of = |functions: &[Function], wanted: &dyn Fn(&Instruction) -> bool| {
+            let count_of = |functions: &[Function], wanted: &dyn Fn(&Instruction) -> bool| {
                 let all = functions.iter().flat_map(|function| &function.code.instructions);
                 all.filter(|one| wanted(one)).count()
             };
             let copies = |one: &Instruction| one.opcode() == R2UR;
             let nothing = |one: &Instruction| one.low == NOP;
-            assert!(of(&edited, &copies) * 10 < of(&functions, &copies), "{kept:?}");
-            assert_eq!(of(&edited, &nothing), of(&functions, &nothing) + count, "{kept:?}");
+            assert!(
+                count_of(&edited, &copies) * 10 < count_of(&functions, &copies),
+                "{kept:?}"
+            );
+            assert_eq!(
+                count_of(&edited, &nothing),
+                count_of(&functions, &nothing) + count,
+                "{kept:?}"
+            );
             // All calls, and what ends functions, are there, and relocations name them still.
             let others = |one: &Instruction| one.is_call() || one.opcode() == EXIT;
-            assert_eq!(of(&edited, &others), of(&functions, &others));
+            assert_eq!(count_of(&edited, &others), count_of(&functions, &others));
             for (one, other) in functions.iter().zip(&edited) {
                 assert_eq!(one.relocated.len(), other.relocated.len());
                 let filled_in = |function: &Function| -> Vec<u64> {

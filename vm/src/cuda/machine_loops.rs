@@ -5,18 +5,15 @@ use std::collections::BTreeMap;
 use petgraph::algo::dominators::simple_fast;
 use petgraph::graph::{DiGraph, NodeIndex};
 
+use super::functions::before;
+
 /// The natural loops of code that begins at instruction 0, as the places of their instructions, in order. `next` has for each
 /// instruction those that may follow it. A cycle with several ways in is none.
 pub fn find(next: &[Vec<usize>]) -> Vec<Vec<usize>> {
     if next.is_empty() {
         return Vec::new();
     }
-    let mut before = vec![Vec::new(); next.len()];
-    for (at, to) in next.iter().enumerate() {
-        to.iter()
-            .filter(|to| **to < next.len())
-            .for_each(|to| before[*to].push(at));
-    }
+    let before = before(next);
     let spans = dominated(next);
     // A loop goes back to what all ways to its end lead through.
     let closes = |head: usize, at: usize| {

@@ -72,6 +72,11 @@ pub struct Instruction {
 }
 
 impl Instruction {
+    #[cfg(test)]
+    pub const fn of(low: u64, high: u64) -> Instruction {
+        Instruction { low, high }
+    }
+
     pub fn opcode(self) -> u64 {
         self.low & 0xfff
     }
@@ -154,6 +159,14 @@ impl Instruction {
     pub fn without_reuse(self) -> Instruction {
         Instruction {
             high: self.high & !REUSES,
+            ..self
+        }
+    }
+
+    /// The same, which also waits for what these say, of [`WAITS`].
+    pub fn waiting_for(self, waits: u64) -> Instruction {
+        Instruction {
+            high: self.high | waits & WAITS,
             ..self
         }
     }

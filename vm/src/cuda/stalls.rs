@@ -8,8 +8,8 @@
 //! How many cycles each needs was found in machine code that ptxas made: the fewest between it and the first that uses its
 //! result.
 
-use super::functions::Code;
-use super::opcodes::{BRA, BREAK, BRX, BSSY, BSYNC, EXIT, Instruction, RET, WAITS, YIELD};
+use super::functions::{Code, before};
+use super::opcodes::{BRA, BREAK, BRX, BSSY, BSYNC, EXIT, Instruction, NOP, RET, WAITS, YIELD};
 
 /// No instruction of a fixed time needs more cycles.
 const LONGEST: u64 = 15;
@@ -24,8 +24,7 @@ const SIMPLE: [u64; 16] = [
 const CARRIES: [u64; 5] = [0x010, 0x011, 0x012, 0x024, 0x025];
 const HALVES: u64 = 0x035;
 /// Those that calculate nothing.
-const JUMPS: [u64; 6] = [BRA, BRX, EXIT, RET, YIELD, NOTHING];
-const NOTHING: u64 = 0x918;
+const JUMPS: [u64; 6] = [BRA, BRX, EXIT, RET, YIELD, NOP & 0xfff];
 /// What changes barriers.
 const REGIONS: [u64; 3] = [BSSY, BSYNC, BREAK];
 
@@ -134,11 +133,9 @@ pub fn settle(code: &Code, next: &[Vec<usize>], removal: Removal) -> Removal {
         in_place,
     } = removal;
     let len = instructions.len();
-    let mut from = vec![Vec::new(); len];
-    for (at, to) in next.iter().enumerate() {
-        to.iter()
-            .filter(|to| **to < len && **to != at + 1)
-            .for_each(|to| from[*to].push(at));
+    let mut from = before(next);
+    for (at, from) in from.iter_mut().enumerate() {
+        from.retain(|branch| branch + 1 != at);
     }
     let new = instructions.iter().zip(&removed).map(|(one, removed)| match removed {
         true => u64::from(in_place),
@@ -181,28 +178,23 @@ pub fn settle(code: &Code, next: &[Vec<usize>], removal: Removal) -> Removal {
             true => stalls.lacking(begin - 1, Way { old, new }),
             false => 0,
         };
-        let waits =
-            |range: std::ops::Range<usize>| range.fold(0, |waits, at| waits | code.instructions[at].high & WAITS);
+        let waits = (begin..=last).fold(0, |waits, at| waits | code.instructions[at].high & WAITS);
         if in_place {
-            (begin..=last).for_each(|at| {
-                let mut nothing = Instruction::nothing(1);
-                nothing.high |= code.instructions[at].high & WAITS;
-                instructions[at] = nothing;
+            for at in begin..=last {
+                instructions[at] = Instruction::nothing(1).waiting_for(code.instructions[at].high);
                 stays[at] = true;
-            });
+            }
             stalls.new[last] += lacking.max(by_branches);
         } else if by_branches > 0 || at == len {
             // One cycle of those that lack is its own.
             stalls.new[last] = lacking.max(by_branches).max(1);
-            let mut nothing = Instruction::nothing(1);
-            nothing.high |= waits(begin..at);
-            instructions[last] = nothing;
+            instructions[last] = Instruction::nothing(1).waiting_for(waits);
             stays[last] = true;
         } else {
-            if lacking > 0 {
+            if falls {
                 stalls.new[begin - 1] += lacking;
             }
-            instructions[at].high |= waits(begin..at);
+            instructions[at] = instructions[at].waiting_for(waits);
         }
         if stays[last] {
             let stall = stalls.new[last];
@@ -231,17 +223,13 @@ mod tests {
     use super::*;
 
     // As nvdisasm 13.0 shows them, with the cycles after each.
-    const ADD: Instruction = of(0xffff_fff0_0a03_7836, 0x000f_ca00_0000_0000); // VIADD R3, R10, -0x10; 5
-    const COMPARE: Instruction = of(0x0000_0003_0800_720c, 0x000f_da00_03f0_4070); // ISETP.GT.U32.AND P0, PT, R8, R3, PT; 13
-    const COPY: Instruction = of(0x0000_0000_0c04_72ca, 0x004f_c400_000e_0000); // R2UR UR4, R12; waits for 2; 2
-    const COPY_AND_WAIT: Instruction = of(0x0000_0000_0d05_72ca, 0x000f_da00_000e_0000); // R2UR UR5, R13; 13
-    const LOAD: Instruction = of(0x0000_0804_0a0a_7981, 0x008e_a400_0c1e_1900); // LDG.E R10, desc[UR4][R10.64+0x8]; 2
-    const IF: Instruction = of(0x0000_0000_0004_0947, 0x000f_ea00_0380_0000); // @P0 BRA +0x20; 5
-    const END: Instruction = of(0x794d, 0x000f_ea00_0380_0000); // EXIT; 5
-
-    const fn of(low: u64, high: u64) -> Instruction {
-        Instruction { low, high }
-    }
+    const ADD: Instruction = Instruction::of(0xffff_fff0_0a03_7836, 0x000f_ca00_0000_0000); // VIADD R3, R10, -0x10; 5
+    const COMPARE: Instruction = Instruction::of(0x0000_0003_0800_720c, 0x000f_da00_03f0_4070); // ISETP.GT.U32.AND P0, PT, R8, R3, PT; 13
+    const COPY: Instruction = Instruction::of(0x0000_0000_0c04_72ca, 0x004f_c400_000e_0000); // R2UR UR4, R12; waits for 2; 2
+    const COPY_AND_WAIT: Instruction = Instruction::of(0x0000_0000_0d05_72ca, 0x000f_da00_000e_0000); // R2UR UR5, R13; 13
+    const LOAD: Instruction = Instruction::of(0x0000_0804_0a0a_7981, 0x008e_a400_0c1e_1900); // LDG.E R10, desc[UR4][R10.64+0x8]; 2
+    const IF: Instruction = Instruction::of(0x0000_0000_0004_0947, 0x000f_ea00_0380_0000); // @P0 BRA +0x20; 5
+    const END: Instruction = Instruction::of(0x794d, 0x000f_ea00_0380_0000); // EXIT; 5
 
     fn settled(instructions: &[Instruction], removed: &[usize], in_place: bool) -> Removal {
         let code = Code {
@@ -327,7 +315,7 @@ mod tests {
 
     #[test]
     fn registers_are_not_kept_at_hand_for_what_is_removed() {
-        let reusing = of(ADD.low, ADD.high | 1 << 58);
+        let reusing = Instruction::of(ADD.low, ADD.high | 1 << 58);
         let after = settled(&[reusing, COPY, LOAD, END], &[1], false);
         assert_eq!(after.instructions[0].high >> 58, 0);
         let after = settled(&[reusing, LOAD, END], &[], false);

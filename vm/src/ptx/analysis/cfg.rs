@@ -6,6 +6,8 @@ use std::ops::Range;
 use gpu_run_bytecode::code::{Inst, br_table_offset, instructions};
 use gpu_run_bytecode::{Class, Clause, Function, Op, Operand, Program, Ty};
 
+use crate::components::DepthFirst;
+
 /// An instruction and where it stands.
 #[derive(Clone, Debug)]
 pub struct Node {
@@ -310,7 +312,7 @@ impl Cfg {
     }
 
     /// Depth first from the head, and then from each of the entries: what is reachable, in which order, and which edges
-    /// close cycles. With a stack of its own: petgraph's search, which tells the same, recurses once for each block.
+    /// close cycles.
     fn walk(&mut self) {
         self.back_edges.clear();
         self.order.clear();
@@ -320,35 +322,17 @@ impl Cfg {
         if self.blocks.is_empty() {
             return;
         }
-        let mut open = vec![false; self.blocks.len()];
-        let roots: Vec<usize> = [0].into_iter().chain(self.entries.iter().copied()).collect();
-        for root in roots {
-            if self.blocks[root].reachable {
-                continue;
-            }
-            let mut path = vec![(root, 0)];
-            self.blocks[root].reachable = true;
-            open[root] = true;
-            let mut postorder = Vec::new();
-            while let Some((block, next)) = path.last_mut() {
-                let from = *block;
-                let Some(to) = self.blocks[from].successors.get(*next).copied() else {
-                    open[from] = false;
-                    postorder.push(from);
-                    path.pop();
-                    continue;
-                };
-                *next += 1;
-                if open[to] {
-                    self.back_edges.insert((from, to));
-                    self.blocks[to].loop_head = true;
-                } else if !self.blocks[to].reachable {
-                    self.blocks[to].reachable = true;
-                    open[to] = true;
-                    path.push((to, 0));
-                }
-            }
-            self.order.extend(postorder.into_iter().rev());
+        let mut search = DepthFirst::new(self.blocks.len());
+        for root in [0].into_iter().chain(self.entries.iter().copied()) {
+            let successors = |block: usize| self.blocks[block].successors.iter().copied();
+            self.order.extend(search.postorder(root, successors).into_iter().rev());
+        }
+        for block in &self.order {
+            self.blocks[*block].reachable = true;
+        }
+        for (from, to) in search.back_edges {
+            self.back_edges.insert((from, to));
+            self.blocks[to].loop_head = true;
         }
     }
 

@@ -1,8 +1,8 @@
 //! Which functions recurse, and how deep the stack may be when they run.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
-use crate::components::{components, is_cycle};
+use crate::components::{DepthFirst, components, is_cycle};
 use crate::layout::BACKTRACE;
 use crate::ptx::analysis::interprocedural::Analysis;
 
@@ -41,11 +41,12 @@ impl Analysis<'_> {
         let mut work = vec![1u64; edges.len()];
         self.cycles = vec![0; edges.len() - count];
         let mut component_of = vec![0; edges.len()];
+        let mut search = DepthFirst::new(edges.len());
         for (cycle, component) in (1..).zip(components) {
             component.iter().for_each(|member| component_of[*member] = cycle);
             let cyclic = is_cycle(&edges, &component);
             let order = match cyclic {
-                true => self.find_heads(&edges, &component),
+                true => self.find_heads(&edges, &component, &mut search),
                 false => component,
             };
             for member in order {
@@ -76,42 +77,23 @@ impl Analysis<'_> {
     /// Finds the heads of a cycle: functions such that each way around it has a call by name to one of them, or one through a
     /// pointer. They are what a search in depth comes back to. Returns the members, each after those that it calls by name,
     /// but for heads.
-    fn find_heads(&mut self, edges: &[Vec<usize>], component: &[usize]) -> Vec<usize> {
-        #[derive(Clone, Copy, PartialEq)]
-        enum State {
-            New,
-            Open,
-            Done,
-        }
+    fn find_heads(&mut self, edges: &[Vec<usize>], component: &[usize], search: &mut DepthFirst) -> Vec<usize> {
         let count = self.facts.len();
         // A function that makes a tail call is left, and its caller makes that call. So all calls of such a cycle are looked at.
         let functions = || component.iter().copied().filter(|member| *member < count);
         let all = functions().any(|member| self.calls[member].tails);
         functions().for_each(|member| self.facts[member].head = all);
-        let mut states: BTreeMap<usize, State> = component.iter().map(|member| (*member, State::New)).collect();
-        let mut order = Vec::with_capacity(component.len());
-        for root in component {
-            let mut open = vec![(*root, 0)];
-            while let Some((member, edge)) = open.pop() {
-                if edge == 0 {
-                    if states[&member] != State::New {
-                        continue;
-                    }
-                    states.insert(member, State::Open);
-                }
-                let callees = if member < count { &edges[member][..] } else { &[] };
-                let Some(callee) = callees.get(edge) else {
-                    states.insert(member, State::Done);
-                    order.push(member);
-                    continue;
-                };
-                open.push((member, edge + 1));
-                match states.get(callee) {
-                    Some(State::New) if *callee < count => open.push((*callee, 0)),
-                    Some(State::Open) if *callee < count => self.facts[*callee].head = true,
-                    _ => {}
-                }
-            }
+        let members: BTreeSet<usize> = functions().collect();
+        let callees = |member: usize| {
+            let callees = if member < count { &edges[member][..] } else { &[] };
+            callees.iter().copied().filter(|callee| members.contains(callee))
+        };
+        let order = component
+            .iter()
+            .flat_map(|root| search.postorder(*root, callees))
+            .collect();
+        for (_, head) in search.back_edges.drain(..) {
+            self.facts[head].head = true;
         }
         order
     }

@@ -383,7 +383,9 @@ fn a_kernel_is_served_while_another_thread_opens_a_store() {
         (memory 1)
         (func (export "run")
             (call $ask (i32.const 0)) (i32.store (i32.const 0) (i32.const 7)) (call $ask (i32.const 1))))"#;
-    let adds = r#"(module (func (export "add") (param i32 i32) (result i32) (i32.add (local.get 0) (local.get 1))))"#;
+    let adds = r#"(module (memory 1)
+        (func (export "add") (param i32 i32) (result i32)
+            (i32.store (i32.const 0) (local.get 0)) (i32.add (i32.load (i32.const 0)) (local.get 1))))"#;
     for engine in engines() {
         let module = Module::new(&engine, asks).expect("a module");
         let mut linker = Linker::new(&engine);

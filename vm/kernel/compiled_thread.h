@@ -53,20 +53,20 @@ GPU_RUN_NOINLINE void leave_process(Context &context) {
 }
 
 // Ends the lane, wherever it is.
-GPU_RUN_INLINE void end_lane(const Launch &launch) {
+[[noreturn]] GPU_RUN_INLINE void end_lane(const Launch &launch) {
   if (launch.counts) counts::end_lane(launch);
   exit_lane();
 }
 
 // Ends the lane. Those of the thread's exceptions that can no longer be named go back to the pool.
-GPU_RUN_NOINLINE void leave(Context &context) {
+[[noreturn]] GPU_RUN_NOINLINE void leave(Context &context) {
   if (context.thread->exceptions) sweep(context, 0);
   if (context.launch->batch) leave_process(context);
   end_lane(*context.launch);
 }
 
 // Ends the lane because its process has been stopped, and says where its thread stands in which state.
-GPU_RUN_NOINLINE void stop(Context &context, u32 pc, u32 depth, u32 state) {
+[[noreturn]] GPU_RUN_NOINLINE void stop(Context &context, u32 pc, u32 depth, u32 state) {
   if (stands::wanted(*context.launch)) {
     stands::Standing standing;
     standing.state = state;
@@ -83,7 +83,7 @@ GPU_RUN_NOINLINE void stop(Context &context, u32 pc, u32 depth, u32 state) {
 }
 
 // Ends the process unless another thread already did, and this lane. `calls` are the return addresses.
-GPU_RUN_NOINLINE void end(Context &context, EndKind kind, u32 value, u32 pc, u32 depth, const u32 *calls) {
+[[noreturn]] GPU_RUN_NOINLINE void end(Context &context, EndKind kind, u32 value, u32 pc, u32 depth, const u32 *calls) {
   frames::record_end(*context.launch, context.id, kind, value, pc, [&](End &end) {
     end.depth = depth;
     end.detail = resume::count(*context.thread);
@@ -126,7 +126,7 @@ GPU_RUN_INLINE void end_samples(const Context &context) {
   context.launch->samples->threads[context.id].state = THREAD_Ended;
 }
 
-void trap(Context &context, u32 pc, u32 depth, u32 kind) {
+[[noreturn]] void trap(Context &context, u32 pc, u32 depth, u32 kind) {
   end(context, END_Trap, kind, pc, depth, context.calls);
 }
 

@@ -110,7 +110,10 @@ GPU_RUN_INLINE void rouse(const u32 *) {}
 GPU_RUN_INLINE void ring_doorbell(u64, u64) {}
 
 // Ends the lane, wherever it is. For compiled code, which has no loop to return to.
-GPU_RUN_INLINE void exit_lane() { asm volatile("exit;"); }
+[[noreturn]] GPU_RUN_INLINE void exit_lane() {
+  asm volatile("exit;");
+  __builtin_unreachable();
+}
 
 // The hardware block's shared memory, of which the lanes see each other's accesses one after the other.
 GPU_RUN_INLINE u32 add_shared(__attribute__((address_space(3))) u32 *at, u32 value) {

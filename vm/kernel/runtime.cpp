@@ -20,7 +20,7 @@ namespace {
 // Bytes of native stack that are left for this file's functions where compiled ones find none.
 constexpr u32 MARGIN = 2048;
 
-void trap_at_throw(Context &context, TrapKind kind) {
+[[noreturn]] void trap_at_throw(Context &context, TrapKind kind) {
   end(context, END_Trap, kind, context.throw_pc, context.throw_depth, context.throw_calls);
 }
 
@@ -222,8 +222,8 @@ GPU_RUN_INLINE void use_barriers(volatile u32 &never, u32 bits, Context *context
 
 extern "C" {
 
-// Ends the lane if its process was stopped.
-void gpu_run_poll(Context *context, u32 pc, u32 depth) {
+// Ends the lane if its process was stopped. Not inlined: `gpu_run_meet` needs a call that returns.
+[[gnu::noinline]] void gpu_run_poll(Context *context, u32 pc, u32 depth) {
   if (process_ended(*context->launch)) stop(*context, pc, depth, THREAD_Runnable);
 }
 
@@ -351,14 +351,14 @@ void gpu_run_end_lane(const Launch *launch) {
 // The warp has come to a step, which is STEP_Pass, STEP_Phase or a number between them.
 void gpu_run_step(u32 step) { steps::come(step); }
 
-// Ends the process with a trap. Of kind TRAP_None it ends the lane of a process that was stopped. Does not return.
-void gpu_run_trap(Context *context, u32 pc, u32 depth, u32 kind) {
+// Ends the process with a trap. Of kind TRAP_None it ends the lane of a process that was stopped.
+[[noreturn]] void gpu_run_trap(Context *context, u32 pc, u32 depth, u32 kind) {
   if (kind == TRAP_None) stop(*context, pc, depth, THREAD_Runnable);
   trap(*context, pc, depth, kind);
 }
 
-// Ends the process as an EndKind, with a value. Does not return.
-void gpu_run_exit(Context *context, u32 pc, u32 depth, u32 kind, u32 value) {
+// Ends the process as an EndKind, with a value.
+[[noreturn]] void gpu_run_exit(Context *context, u32 pc, u32 depth, u32 kind, u32 value) {
   end(*context, (EndKind)kind, value, pc, depth, context->calls);
 }
 
@@ -580,8 +580,8 @@ u32 gpu_run_reference(Context *context, u32, u32) {
   return context->reference;
 }
 
-// The exception has left the thread's first frame. Does not return.
-void gpu_run_unhandled(Context *context) { trap_at_throw(*context, TRAP_UnhandledException); }
+// The exception has left the thread's first frame.
+[[noreturn]] void gpu_run_unhandled(Context *context) { trap_at_throw(*context, TRAP_UnhandledException); }
 }
 
 }  // namespace gpu_run

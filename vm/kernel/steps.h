@@ -134,7 +134,10 @@ GPU_RUN_INLINE void come(u32 step) {
   const u32 waited = own.waits;
   if (step == STEP_Pass) begin_pass(own, position >> 8 & 0xffff);
   // The next loop's passes are others.
-  if (step == STEP_Phase) own.measured[false] = own.measured[true] = 0;
+  if (step == STEP_Phase) {
+    own.measured[false] = 0;
+    own.measured[true] = 0;
+  }
   const bool in_pass = step != STEP_Phase;
   if (in_pass && !own.waits) {
     own.left = cycles();

@@ -5,6 +5,7 @@
 //!
 //! - this file: [`Cuda`], the [`Device`] with its memory, its streams and the interpreter kernel;
 //! - `context`: the driver's context that each device has for itself;
+//! - `aligned`: linear memories, at multiples of 4 GiB;
 //! - `machine_code`: the interpreters and the runtime for the GPUs that people have, so that no driver compiles them;
 //! - [`code`]: from a program to machine code, in steps: PTX by [`crate::ptx`], then [`link`], kept in [`cache`];
 //! - [`ahead`]: code that was compiled before, and travels with its program;
@@ -14,6 +15,7 @@
 //! - [`sass`]: what the driver's compiler tells of its machine code.
 
 pub mod ahead;
+mod aligned;
 mod attributes;
 pub mod barriers;
 pub mod cache;
@@ -46,6 +48,7 @@ use crate::compiled::CompiledDevice;
 use crate::device::Target;
 use crate::device::{Device, DeviceError, DeviceResult, Pinned, Plan, SMALL_BLOCK};
 use crate::layout::Ptr;
+use aligned::Aligned;
 use context::Context;
 
 /// The interpreter kernel; see `kernel/build-ptx.sh`.
@@ -84,12 +87,16 @@ pub struct Cuda {
     begin: sys::CUevent,
     end: sys::CUevent,
     allocations: Vec<Ptr>,
+    /// There can be `memories`.
+    aligns_memories: bool,
     pinned: Vec<*mut c_void>,
     shared_per_multiprocessor: u32,
     max_shared_per_block: u32,
     /// Cycles a second, at most.
     clock_rate: f64,
     running: bool,
+    /// Linear memories. The last field: they go after the context, which may have failed.
+    memories: Vec<Aligned>,
 }
 
 /// Threads that spawn others go different ways: so many warps of a multiprocessor get one of them each.
@@ -202,6 +209,10 @@ impl Cuda {
         )?;
         let max_shared_per_block = attribute(device, Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
         let kilohertz = attribute(device, Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE)?;
+        let aligns = Attribute::CU_DEVICE_ATTRIBUTE_VIRTUAL_ADDRESS_MANAGEMENT_SUPPORTED;
+        // A driver may promise what its machine does not have.
+        let aligns_memories =
+            attribute(device, aligns).is_ok_and(|aligns| aligns != 0) && Aligned::new(info.ordinal, 1).is_ok();
         Ok(Cuda {
             info,
             device,
@@ -214,11 +225,13 @@ impl Cuda {
             begin: event()?,
             end: event()?,
             allocations: Vec::new(),
+            aligns_memories,
             pinned: Vec::new(),
             shared_per_multiprocessor: shared_per_multiprocessor as u32,
             max_shared_per_block: max_shared_per_block as u32,
             clock_rate: f64::from(kilohertz) * 1e3,
             running: false,
+            memories: Vec::new(),
         })
     }
 
@@ -342,6 +355,18 @@ impl Cuda {
     fn multiprocessors(&self) -> u32 {
         self.info.multiprocessors.max(1) as u32
     }
+
+    /// What is told where memory could not be allocated.
+    fn not_allocated(&self, (call, error): aligned::Failed, bytes: u64, what: &'static str) -> DeviceError {
+        match error.0 {
+            CUresult::CUDA_ERROR_OUT_OF_MEMORY => DeviceError::OutOfMemory {
+                device: self.name(),
+                bytes,
+                what,
+            },
+            _ => driver(call, error),
+        }
+    }
 }
 
 impl Drop for Cuda {
@@ -389,15 +414,30 @@ impl Device for Cuda {
         self.context.enter()?;
         let bytes = bytes.max(16);
         // SAFETY: freed in `release` or `drop`.
-        let ptr = unsafe { result::malloc_sync(bytes as usize) }.map_err(|error| match error.0 {
-            CUresult::CUDA_ERROR_OUT_OF_MEMORY => DeviceError::OutOfMemory {
-                device: self.name(),
-                bytes,
-                what,
-            },
-            _ => driver("cuMemAlloc", error),
-        })?;
+        let ptr = unsafe { result::malloc_sync(bytes as usize) };
+        let ptr = ptr.map_err(|error| self.not_allocated(("cuMemAlloc", error), bytes, what))?;
         self.allocations.push(ptr);
+        // SAFETY: just allocated with this size.
+        unsafe { self.clear(ptr, bytes)? };
+        Ok(ptr)
+    }
+
+    fn aligns_memories(&self) -> bool {
+        self.aligns_memories
+    }
+
+    fn allocate_memory(&mut self, bytes: u64, what: &'static str) -> DeviceResult<Ptr> {
+        if !self.aligns_memories {
+            return self.allocate(bytes, what);
+        }
+        self.context.enter()?;
+        let memory = match bytes > self.info.memory {
+            true => Err(("cuMemCreate", DriverError(CUresult::CUDA_ERROR_OUT_OF_MEMORY))),
+            false => Aligned::new(self.info.ordinal, bytes),
+        };
+        let memory = memory.map_err(|failed| self.not_allocated(failed, bytes, what))?;
+        let ptr = memory.ptr;
+        self.memories.push(memory);
         // SAFETY: just allocated with this size.
         unsafe { self.clear(ptr, bytes)? };
         Ok(ptr)
@@ -414,6 +454,7 @@ impl Device for Cuda {
             // SAFETY: allocated here; unused by the caller's promise.
             _ = unsafe { result::free_sync(ptr) };
         }
+        self.memories.retain(|memory| memory.ptr != ptr);
     }
 
     fn allocate_pinned(&mut self, bytes: u64) -> DeviceResult<Pinned> {

@@ -156,6 +156,17 @@ pub trait Device {
     /// Allocates zeroed memory.
     fn allocate(&mut self, bytes: u64, what: &'static str) -> DeviceResult<Ptr>;
 
+    /// Allocates zeroed memory for a linear memory. It begins at a multiple of 4 GiB if the device
+    /// [aligns memories](Device::aligns_memories).
+    fn allocate_memory(&mut self, bytes: u64, what: &'static str) -> DeviceResult<Ptr> {
+        self.allocate(bytes, what)
+    }
+
+    /// Whether linear memories begin at multiples of 4 GiB.
+    fn aligns_memories(&self) -> bool {
+        false
+    }
+
     /// Allocates zeroed memory for code. Whole lines of [`CODE_LINE`] bytes of it are written, each
     /// once, before the first run that may read them is started.
     fn allocate_code(&mut self, bytes: u64) -> DeviceResult<Ptr> {
@@ -179,7 +190,7 @@ pub trait Device {
     ///
     /// # Safety
     ///
-    /// `ptr` came from `allocate` or `allocate_code` and nothing uses it any more.
+    /// `ptr` came from `allocate`, `allocate_memory` or `allocate_code` and nothing uses it any more.
     unsafe fn release(&mut self, ptr: Ptr);
 
     /// Allocates zeroed memory that the host reaches too. It lives as long as the device.

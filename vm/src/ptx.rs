@@ -94,6 +94,9 @@ pub struct Options {
     /// Whether memory 0 has its last size before a function begins, because only its heap would make it larger: see
     /// [`grows_by_heap`](crate::grows_by_heap).
     pub fixed_memory: bool,
+    /// Whether memory 0 begins at a multiple of 4 GiB, as on a device that
+    /// [aligns memories](crate::Device::aligns_memories).
+    pub aligned_memory: bool,
     /// Whether other instances call what this one exports.
     pub exports: bool,
     /// Whether functions that are called through pointers may throw or make tail calls, because one of

@@ -585,7 +585,7 @@ impl Store {
             return Err(StoreError::MemoryTooLarge { declared: size, limit });
         }
         let device = &mut self.device;
-        let mut allocate = |limit: u64| device.allocate(limit.saturating_add(BEYOND_MEMORY), "linear memory");
+        let mut allocate = |limit: u64| device.allocate_memory(limit.saturating_add(BEYOND_MEMORY), "linear memory");
         let (base, limit) = match allocate(limit) {
             Ok(base) => (base, limit),
             // The caller did not ask for that much.

@@ -4,6 +4,7 @@
 //! `test ptx` shows what is compiled of the functions that are exported, without what every module has, and each
 //! instruction of the bytecode as a comment. Its flags:
 //!
+//! - `--aligned-memory`: memory 0 begins at a multiple of 4 GiB;
 //! - `--alone`: exports are kernels, and no other instance can call them, so that the whole program is known;
 //! - `--local-frames`: frames of the shadow stack are in local memory wherever they can be;
 //! - `--deep-calls`: calls that are too deep for the native stack are interpreted;
@@ -29,6 +30,7 @@ use gpu_run_vm::ptx;
 const COMMANDS: &[Command] = &[Command {
     name: "ptx",
     flags: &[
+        "aligned-memory",
         "alone",
         "deep-calls",
         "local-frames",
@@ -69,6 +71,7 @@ fn compiled(test: &FileTest) -> Result<String, String> {
         },
         options: ptx::Options {
             exports: !alone,
+            aligned_memory: test.flag("aligned-memory"),
             local_frames: match test.flag("local-frames") {
                 true => ptx::LocalFrames::Always,
                 false => ptx::LocalFrames::Never,

@@ -156,12 +156,14 @@ impl Choice {
     }
 }
 
-/// Of code for targets of which the machine code is known; for others it is made without what needs that.
+/// Of code for targets of which the machine code is known, on devices that align memories; for other targets it is made without
+/// what needs the first. A device that does not align memories finds that the code is not for it.
 const KNOWN: Surroundings = Surroundings {
     known_code: true,
     checked_heap: false,
     processes: false,
     frame_memory: FRAME_MEMORY,
+    aligns_memories: true,
 };
 
 /// What compiling all of a program would take by which it can be entered, on this machine.
@@ -315,7 +317,12 @@ pub fn apart(
     functions: Functions,
 ) -> DeviceResult<Vec<Code>> {
     let code = |(i, instance): (usize, &Instantiated)| {
-        let options = options(&instance.program, 1, u32::MAX, tuning, KNOWN);
+        // Of the device it is not known here.
+        let around = Surroundings {
+            aligns_memories: false,
+            ..KNOWN
+        };
+        let options = options(&instance.program, 1, u32::MAX, tuning, around);
         let blocks = || Arc::new(Blocks::of(&instance.program));
         let cold = functions.left_out(&instance.program, None, blocks);
         let request = CompileRequest {
@@ -416,6 +423,7 @@ pub(super) fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Progra
         checked_heap: store.checks_heap(),
         processes: policy.processes,
         frame_memory: target.frame_memory(),
+        aligns_memories: store.aligns_memories(),
     };
     let options = Options {
         // Processes have no samples, and no counts.

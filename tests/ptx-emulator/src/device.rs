@@ -9,7 +9,7 @@ use gpu_run_vm::compiled::{self, CompiledDevice, Entry};
 use gpu_run_vm::ptx::counter_bytes;
 use gpu_run_vm::{CodeFormat, Target};
 use gpu_run_vm::{Cpu, Device, DeviceError, DeviceResult, Pinned, Plan, Ptr};
-use memmap2::MmapMut;
+use memmap2::{MmapMut, MmapOptions};
 
 use crate::lane::{Lane, Place, Stop};
 use crate::memory::{Block, Memory, Range};
@@ -32,6 +32,8 @@ pub struct Emulator {
     /// Memory is the CPU's, and the interpreter runs there.
     cpu: Cpu,
     allocations: BTreeMap<Ptr, u64>,
+    /// Linear memories, by where they begin in what was mapped for each.
+    memories: BTreeMap<Ptr, MmapMut>,
     modules: Vec<Arc<Module>>,
     running: Option<JoinHandle<DeviceResult<()>>>,
     stacks: Arc<Stacks>,
@@ -161,6 +163,7 @@ impl Emulator {
         Emulator {
             cpu: Cpu::new(),
             allocations: BTreeMap::new(),
+            memories: BTreeMap::new(),
             modules: Vec::new(),
             running: None,
             stacks: Arc::default(),
@@ -288,6 +291,26 @@ impl Device for Emulator {
         Ok(ptr)
     }
 
+    fn aligns_memories(&self) -> bool {
+        true
+    }
+
+    fn allocate_memory(&mut self, bytes: u64, what: &'static str) -> DeviceResult<Ptr> {
+        const ALIGNMENT: u64 = 1 << 32;
+        // The system provides what is touched.
+        let room = bytes.saturating_add(ALIGNMENT) as usize;
+        let memory = MmapOptions::new().len(room).no_reserve_swap().map_anon();
+        let memory = memory.map_err(|_| DeviceError::OutOfMemory {
+            device: self.name(),
+            bytes,
+            what,
+        })?;
+        let ptr = (memory.as_ptr() as Ptr).next_multiple_of(ALIGNMENT);
+        self.memories.insert(ptr, memory);
+        self.allocations.insert(ptr, bytes.max(16));
+        Ok(ptr)
+    }
+
     // As a GPU: what was allocated when a kernel began is all that it reaches.
     fn allocates_while_running(&self) -> bool {
         false
@@ -295,8 +318,10 @@ impl Device for Emulator {
 
     unsafe fn release(&mut self, ptr: Ptr) {
         self.allocations.remove(&ptr);
-        // SAFETY: the caller's promise.
-        unsafe { self.cpu.release(ptr) };
+        if self.memories.remove(&ptr).is_none() {
+            // SAFETY: the caller's promise.
+            unsafe { self.cpu.release(ptr) };
+        }
     }
 
     fn allocate_pinned(&mut self, bytes: u64) -> DeviceResult<Pinned> {

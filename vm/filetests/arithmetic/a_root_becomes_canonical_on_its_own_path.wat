@@ -12,19 +12,21 @@
       (else (local.set $v (f32.sqrt (local.get $x)))))
     (f32.store (i32.const 4) (local.get $v))))
 
-;; .func f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0, .param .b32 a1);
+;; .func f0(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0, .param .b32 a1);
 ;;
 ;; // either
-;; .func f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0, .param .b32 a1)
+;; .func f0(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0, .param .b32 a1)
 ;; {
-;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
-;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b64 %local;
+;; 	.reg .b32 %context_at;
+;; 	.reg .b64 %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %high, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<11>;
 ;; 	.reg .b64 %d<11>;
 ;; 	.reg .b64 %l<3>;
 ;; 	.reg .pred %p<2>;
-;; 	ld.param.b64 %ctx, [ctx];
-;; 	cvta.to.local.u64 %local, %ctx;
+;; 	ld.param.b32 %context_at, [context];
+;; 	cvt.u64.u32 %local, %context_at;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %r0, [a0+0];
 ;; 	ld.param.b32 %r1, [a1+0];

@@ -7,18 +7,20 @@
   (func (export "copy")
     (f32.store (i32.const 8) (f32.load (i32.const 4)))))
 
-;; .func f0(.param .b64 ctx, .param .b32 depth, .param .b32 size);
+;; .func f0(.param .b32 context, .param .b32 depth, .param .b32 size);
 ;;
 ;; // copy
-;; .func f0(.param .b64 ctx, .param .b32 depth, .param .b32 size)
+;; .func f0(.param .b32 context, .param .b32 depth, .param .b32 size)
 ;; {
-;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
-;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b64 %local;
+;; 	.reg .b32 %context_at;
+;; 	.reg .b64 %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %high, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<8>;
 ;; 	.reg .b64 %d<8>;
 ;; 	.reg .b64 %l<3>;
-;; 	ld.param.b64 %ctx, [ctx];
-;; 	cvta.to.local.u64 %local, %ctx;
+;; 	ld.param.b32 %context_at, [context];
+;; 	cvt.u64.u32 %local, %context_at;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.const.b64 %base, [instance+16];
 ;; B0:

@@ -12,23 +12,25 @@
           (call $fib (i32.sub (local.get $n) (i32.const 1)))
           (call $fib (i32.sub (local.get $n) (i32.const 2))))))))
 
-;; .func (.param .align 16 .b8 ret[4]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0);
+;; .func (.param .align 16 .b8 ret[4]) f0(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0);
 ;; .visible .const .align 4 .b32 starts[1] = {0};
 ;; .visible .global .align 8 .u64 again0[1] = {f0};
 ;;
 ;; // fib
-;; .func (.param .align 16 .b8 ret[4]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0)
+;; .func (.param .align 16 .b8 ret[4]) f0(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0)
 ;; {
-;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
-;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b64 %local;
+;; 	.reg .b32 %context_at;
+;; 	.reg .b64 %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %high, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<10>;
 ;; 	.reg .b64 %d<10>;
 ;; 	.reg .b32 %w<25>;
-;; 	.reg .b64 %l<7>;
+;; 	.reg .b64 %l<9>;
 ;; 	.reg .pred %p<13>;
 ;; 	.local .align 4 .b8 outer_call[4];
-;; 	ld.param.b64 %ctx, [ctx];
-;; 	cvta.to.local.u64 %local, %ctx;
+;; 	ld.param.b32 %context_at, [context];
+;; 	cvt.u64.u32 %local, %context_at;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %r0, [a0+0];
 ;; 	ld.const.b64 %size_at, [instance+8];
@@ -58,22 +60,22 @@
 ;; 	ld.local.v2.b32 {%w3, %w4}, [%local+32];
 ;; 	setp.lt.u32 %p4, %w2, %w3;
 ;; 	setp.ge.or.u32 %p3, %depth, %w4, %p4;
-;; 	mad.wide.u32 %l1, %depth, 4, %local;
+;; 	mad.wide.u32 %l2, %depth, 4, %local;
 ;; 	@%p3 bra UNUSUAL_5;
 ;; USUAL_6:
 ;; 	ld.const.b32 %w5, [starts+0];
 ;; 	add.u32 %w5, %w5, 6;
-;; 	st.local.b32 [%l1+72], %w5;
-;; 	ld.global.b64 %l2, [again0];
+;; 	st.local.b32 [%l2+72], %w5;
+;; 	ld.global.b64 %l3, [again0];
 ;; 	{
-;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
+;; 	.param .b32 q0; st.param.b32 [q0], %context_at;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
 ;; 	.param .b32 q2; st.param.b32 [q2], %size;
 ;; 	.param .b32 p0;
 ;; 	st.param.b32 [p0+0], %r3;
 ;; 	.param .align 16 .b8 q[4];
-;; TYPE_9: .callprototype (.param .align 16 .b8 _[4]) _ (.param .b64 _, .param .b32 _, .param .b32 _, .param .b32 _);
-;; 	call (q), %l2, (q0, q1, q2, p0), TYPE_9;
+;; TYPE_9: .callprototype (.param .align 16 .b8 _[4]) _ (.param .b32 _, .param .b32 _, .param .b32 _, .param .b32 _);
+;; 	call (q), %l3, (q0, q1, q2, p0), TYPE_9;
 ;; 	ld.param.b32 %r3, [q+0];
 ;; 	}
 ;; CAME_BACK_7:
@@ -88,22 +90,22 @@
 ;; 	ld.local.v2.b32 {%w14, %w15}, [%local+32];
 ;; 	setp.lt.u32 %p9, %w13, %w14;
 ;; 	setp.ge.or.u32 %p8, %depth, %w15, %p9;
-;; 	mad.wide.u32 %l4, %depth, 4, %local;
+;; 	mad.wide.u32 %l5, %depth, 4, %local;
 ;; 	@%p8 bra UNUSUAL_14;
 ;; USUAL_15:
 ;; 	ld.const.b32 %w16, [starts+0];
 ;; 	add.u32 %w16, %w16, 8;
-;; 	st.local.b32 [%l4+72], %w16;
-;; 	ld.global.b64 %l5, [again0];
+;; 	st.local.b32 [%l5+72], %w16;
+;; 	ld.global.b64 %l6, [again0];
 ;; 	{
-;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
+;; 	.param .b32 q0; st.param.b32 [q0], %context_at;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
 ;; 	.param .b32 q2; st.param.b32 [q2], %size;
 ;; 	.param .b32 p0;
 ;; 	st.param.b32 [p0+0], %r4;
 ;; 	.param .align 16 .b8 q[4];
-;; TYPE_18: .callprototype (.param .align 16 .b8 _[4]) _ (.param .b64 _, .param .b32 _, .param .b32 _, .param .b32 _);
-;; 	call (q), %l5, (q0, q1, q2, p0), TYPE_18;
+;; TYPE_18: .callprototype (.param .align 16 .b8 _[4]) _ (.param .b32 _, .param .b32 _, .param .b32 _, .param .b32 _);
+;; 	call (q), %l6, (q0, q1, q2, p0), TYPE_18;
 ;; 	ld.param.b32 %r4, [q+0];
 ;; 	}
 ;; CAME_BACK_16:
@@ -120,9 +122,10 @@
 ;; POLL_1:
 ;; 	ld.const.b32 %w1, [starts+0];
 ;; 	add.u32 %w1, %w1, 0;
+;; 	cvta.local.u64 %l1, %local;
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b64 [q0], %l1;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], %w1;
 ;; 	.param .b32 q2;
@@ -140,18 +143,18 @@
 ;; 	setp.ge.or.u32 %p5, %depth, %w7, %p4;
 ;; 	@%p5 bra TRAP_8;
 ;; 	and.b32 %w8, %depth, 63;
-;; 	mad.wide.u32 %l1, %w8, 4, %local;
-;; 	ld.local.b32 %w9, [%l1+72];
+;; 	mad.wide.u32 %l2, %w8, 4, %local;
+;; 	ld.local.b32 %w9, [%l2+72];
 ;; 	st.local.b32 [outer_call], %w9;
 ;; 	sub.u32 %w10, %depth, 65;
 ;; 	setp.lt.u32 %p6, %w10, 16;
-;; 	@%p6 st.local.b32 [%l1+324], %w9;
+;; 	@%p6 st.local.b32 [%l2+324], %w9;
 ;; 	bra USUAL_6;
 ;; PUT_BACK_11:
 ;; 	and.b32 %w12, %depth, 63;
-;; 	mad.wide.u32 %l3, %w12, 4, %local;
+;; 	mad.wide.u32 %l4, %w12, 4, %local;
 ;; 	ld.local.b32 %w11, [outer_call];
-;; 	st.local.b32 [%l3+72], %w11;
+;; 	st.local.b32 [%l4+72], %w11;
 ;; 	bra IS_BACK_12;
 ;; TRAP_17:
 ;; 	mov.b32 %trap_pc, 7;
@@ -162,25 +165,26 @@
 ;; 	setp.ge.or.u32 %p10, %depth, %w18, %p9;
 ;; 	@%p10 bra TRAP_17;
 ;; 	and.b32 %w19, %depth, 63;
-;; 	mad.wide.u32 %l4, %w19, 4, %local;
-;; 	ld.local.b32 %w20, [%l4+72];
+;; 	mad.wide.u32 %l5, %w19, 4, %local;
+;; 	ld.local.b32 %w20, [%l5+72];
 ;; 	st.local.b32 [outer_call], %w20;
 ;; 	sub.u32 %w21, %depth, 65;
 ;; 	setp.lt.u32 %p11, %w21, 16;
-;; 	@%p11 st.local.b32 [%l4+324], %w20;
+;; 	@%p11 st.local.b32 [%l5+324], %w20;
 ;; 	bra USUAL_15;
 ;; PUT_BACK_20:
 ;; 	and.b32 %w23, %depth, 63;
-;; 	mad.wide.u32 %l6, %w23, 4, %local;
+;; 	mad.wide.u32 %l7, %w23, 4, %local;
 ;; 	ld.local.b32 %w22, [outer_call];
-;; 	st.local.b32 [%l6+72], %w22;
+;; 	st.local.b32 [%l7+72], %w22;
 ;; 	bra IS_BACK_21;
 ;; TRAP:
 ;; 	ld.const.b32 %w24, [starts+0];
 ;; 	add.u32 %trap_pc, %trap_pc, %w24;
+;; 	cvta.local.u64 %l8, %local;
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b64 [q0], %l8;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], %trap_pc;
 ;; 	.param .b32 q2;

@@ -13,18 +13,20 @@
           (call $sum (i64.sub (local.get $n) (i64.const 1)) (local.get $step))))))
   (func (export "f") (param i64) (result i64) (call $sum (local.get 0) (i32.const 2))))
 
-;; .func (.param .align 16 .b8 ret[8]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b64 a0, .param .b32 a1)
+;; .func (.param .align 16 .b8 ret[8]) f0(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b64 a0, .param .b32 a1)
 ;; {
-;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
-;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b64 %local;
+;; 	.reg .b32 %context_at;
+;; 	.reg .b64 %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %high, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<15>;
 ;; 	.reg .b64 %d<15>;
 ;; 	.reg .b32 %w<23>;
-;; 	.reg .b64 %l<6>;
+;; 	.reg .b64 %l<9>;
 ;; 	.reg .pred %p<9>;
 ;; 	.local .align 4 .b8 outer_call[4];
-;; 	ld.param.b64 %ctx, [ctx];
-;; 	cvta.to.local.u64 %local, %ctx;
+;; 	ld.param.b32 %context_at, [context];
+;; 	cvt.u64.u32 %local, %context_at;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %size, [size];
 ;; 	ld.param.b64 %d0, [a0];
@@ -65,9 +67,9 @@
 ;; 	ld.const.b32 %w5, [starts+0];
 ;; 	add.u32 %w5, %w5, 8;
 ;; 	st.local.b32 [%l2+72], %w5;
-;; 	ld.global.b64 %l4, [again0];
+;; 	ld.global.b64 %l5, [again0];
 ;; 	{
-;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
+;; 	.param .b32 q0; st.param.b32 [q0], %context_at;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
 ;; 	.param .b32 q2; st.param.b32 [q2], %size;
 ;; 	.param .b64 p0;
@@ -75,8 +77,8 @@
 ;; 	.param .b32 p1;
 ;; 	st.param.b32 [p1+0], %r9;
 ;; 	.param .align 16 .b8 q[8];
-;; TYPE_11: .callprototype (.param .align 16 .b8 _[8]) _ (.param .b64 _, .param .b32 _, .param .b32 _, .param .b64 _, .param .b32 _);
-;; 	call (q), %l4, (q0, q1, q2, p0, p1), TYPE_11;
+;; TYPE_11: .callprototype (.param .align 16 .b8 _[8]) _ (.param .b32 _, .param .b32 _, .param .b32 _, .param .b64 _, .param .b32 _);
+;; 	call (q), %l5, (q0, q1, q2, p0, p1), TYPE_11;
 ;; 	ld.param.b64 %d7, [q+0];
 ;; 	}
 ;; CAME_BACK_9:
@@ -127,9 +129,10 @@
 ;; 	ld.const.b32 %w15, [instance+48];
 ;; 	add.u32 %w16, %w14, 1;
 ;; 	mov.b64 %l3, 0;
+;; 	cvta.local.u64 %l4, %local;
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b64 [q0], %l4;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], %deeper;
 ;; 	.param .b32 q2;
@@ -154,29 +157,34 @@
 ;; 	bra CAME_BACK_9;
 ;; PUT_BACK_13:
 ;; 	and.b32 %w20, %depth, 63;
-;; 	mad.wide.u32 %l5, %w20, 4, %local;
+;; 	mad.wide.u32 %l6, %w20, 4, %local;
 ;; 	ld.local.b32 %w19, [outer_call];
-;; 	st.local.b32 [%l5+72], %w19;
+;; 	st.local.b32 [%l6+72], %w19;
 ;; 	bra IS_BACK_14;
 ;; STOP:
+;; 	mov.b32 %trap_kind, 0;
 ;; 	ld.const.b32 %w21, [starts+0];
 ;; 	add.u32 %trap_pc, %trap_pc, %w21;
+;; 	cvta.local.u64 %l7, %local;
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b64 [q0], %l7;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], %trap_pc;
 ;; 	.param .b32 q2;
 ;; 	st.param.b32 [q2], %depth;
-;; 	call gpu_run_poll, (q0, q1, q2);
+;; 	.param .b32 q3;
+;; 	st.param.b32 [q3], %trap_kind;
+;; 	call gpu_run_trap, (q0, q1, q2, q3);
 ;; 	}
 ;; 	exit;
 ;; TRAP:
 ;; 	ld.const.b32 %w22, [starts+0];
 ;; 	add.u32 %trap_pc, %trap_pc, %w22;
+;; 	cvta.local.u64 %l8, %local;
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b64 [q0], %l8;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], %trap_pc;
 ;; 	.param .b32 q2;

@@ -10,21 +10,23 @@
   (func (export "apply") (param $which i32) (param $x i32) (result i32)
     (call_indirect (param i32) (result i32) (local.get $x) (local.get $which))))
 
-;; .func (.param .align 16 .b8 ret[4]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0);
-;; .func (.param .align 16 .b8 ret[4]) f1(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0);
-;; .func (.param .align 16 .b8 ret[4]) f2(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0, .param .b32 a1);
+;; .func (.param .align 16 .b8 ret[4]) f0(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0);
+;; .func (.param .align 16 .b8 ret[4]) f1(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0);
+;; .func (.param .align 16 .b8 ret[4]) f2(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0, .param .b32 a1);
 ;; .visible .const .align 4 .b32 starts[3] = {0, 3, 6};
 ;; .visible .global .align 16 .u64 table0[4] = {f0, 0, f1, 0};
 ;;
 ;; // double
-;; .func (.param .align 16 .b8 ret[4]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0)
+;; .func (.param .align 16 .b8 ret[4]) f0(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0)
 ;; {
-;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
-;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b64 %local;
+;; 	.reg .b32 %context_at;
+;; 	.reg .b64 %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %high, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<9>;
 ;; 	.reg .b64 %d<9>;
-;; 	ld.param.b64 %ctx, [ctx];
-;; 	cvta.to.local.u64 %local, %ctx;
+;; 	ld.param.b32 %context_at, [context];
+;; 	cvt.u64.u32 %local, %context_at;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %r0, [a0+0];
 ;; B0:
@@ -40,14 +42,16 @@
 ;; }
 ;;
 ;; // square
-;; .func (.param .align 16 .b8 ret[4]) f1(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0)
+;; .func (.param .align 16 .b8 ret[4]) f1(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0)
 ;; {
-;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
-;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b64 %local;
+;; 	.reg .b32 %context_at;
+;; 	.reg .b64 %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %high, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<9>;
 ;; 	.reg .b64 %d<9>;
-;; 	ld.param.b64 %ctx, [ctx];
-;; 	cvta.to.local.u64 %local, %ctx;
+;; 	ld.param.b32 %context_at, [context];
+;; 	cvt.u64.u32 %local, %context_at;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %r0, [a0+0];
 ;; B0:
@@ -59,18 +63,20 @@
 ;; }
 ;;
 ;; // apply
-;; .func (.param .align 16 .b8 ret[4]) f2(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0, .param .b32 a1)
+;; .func (.param .align 16 .b8 ret[4]) f2(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0, .param .b32 a1)
 ;; {
-;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
-;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b64 %local;
+;; 	.reg .b32 %context_at;
+;; 	.reg .b64 %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %high, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<10>;
 ;; 	.reg .b64 %d<10>;
 ;; 	.reg .b32 %w<18>;
-;; 	.reg .b64 %l<13>;
+;; 	.reg .b64 %l<15>;
 ;; 	.reg .pred %p<10>;
 ;; 	.local .align 4 .b8 outer_call[4];
-;; 	ld.param.b64 %ctx, [ctx];
-;; 	cvta.to.local.u64 %local, %ctx;
+;; 	ld.param.b32 %context_at, [context];
+;; 	cvt.u64.u32 %local, %context_at;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %r0, [a0+0];
 ;; 	ld.param.b32 %r1, [a1+0];
@@ -90,31 +96,31 @@
 ;; 	// call_indirect    r4, r0, table0, type0 (i32) -> (i32)
 ;; 	setp.ge.u32 %p2, %r0, 2;
 ;; 	@%p2 bra OTHER_3;
-;; 	mov.u64 %l1, table0;
-;; 	mad.wide.u32 %l2, %r0, 16, %l1;
-;; 	ld.global.v2.b64 {%l3, %l4}, [%l2];
-;; 	setp.ne.u64 %p2, %l4, 0;
+;; 	mov.u64 %l2, table0;
+;; 	mad.wide.u32 %l3, %r0, 16, %l2;
+;; 	ld.global.v2.b64 {%l4, %l5}, [%l3];
+;; 	setp.ne.u64 %p2, %l5, 0;
 ;; 	@%p2 bra OTHER_3;
 ;; GO_4:
 ;; 	stacksave.u32 %w6;
 ;; 	ld.local.v2.b32 {%w7, %w8}, [%local+32];
 ;; 	setp.lt.u32 %p6, %w6, %w7;
 ;; 	setp.ge.or.u32 %p5, %depth, %w8, %p6;
-;; 	mad.wide.u32 %l11, %depth, 4, %local;
+;; 	mad.wide.u32 %l12, %depth, 4, %local;
 ;; 	@%p5 bra UNUSUAL_9;
 ;; USUAL_10:
 ;; 	ld.const.b32 %w9, [starts+8];
 ;; 	add.u32 %w9, %w9, 4;
-;; 	st.local.b32 [%l11+72], %w9;
+;; 	st.local.b32 [%l12+72], %w9;
 ;; 	{
-;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
+;; 	.param .b32 q0; st.param.b32 [q0], %context_at;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
 ;; 	.param .b32 q2; st.param.b32 [q2], %size;
 ;; 	.param .b32 p0;
 ;; 	st.param.b32 [p0+0], %r4;
 ;; 	.param .align 16 .b8 q[4];
-;; TYPE_13: .callprototype (.param .align 16 .b8 _[4]) _ (.param .b64 _, .param .b32 _, .param .b32 _, .param .b32 _);
-;; 	call (q), %l3, (q0, q1, q2, p0), TYPE_13;
+;; TYPE_13: .callprototype (.param .align 16 .b8 _[4]) _ (.param .b32 _, .param .b32 _, .param .b32 _, .param .b32 _);
+;; 	call (q), %l4, (q0, q1, q2, p0), TYPE_13;
 ;; 	ld.param.b32 %r4, [q+0];
 ;; 	}
 ;; CAME_BACK_11:
@@ -130,9 +136,10 @@
 ;; POLL_1:
 ;; 	ld.const.b32 %w1, [starts+8];
 ;; 	add.u32 %w1, %w1, 0;
+;; 	cvta.local.u64 %l1, %local;
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b64 [q0], %l1;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], %w1;
 ;; 	.param .b32 q2;
@@ -154,26 +161,26 @@
 ;; 	mov.b32 %trap_kind, 6;
 ;; 	bra TRAP;
 ;; OTHER_3:
-;; 	ld.const.b64 %l5, [instance+80];
-;; 	ld.relaxed.gpu.global.b32 %w2, [%l5+8];
+;; 	ld.const.b64 %l6, [instance+80];
+;; 	ld.relaxed.gpu.global.b32 %w2, [%l6+8];
 ;; 	setp.ge.u32 %p3, %r0, %w2;
 ;; 	@%p3 bra TRAP_6;
-;; 	ld.global.b64 %l6, [%l5+0];
-;; 	mad.wide.u32 %l7, %r0, 4, %l6;
-;; 	ld.relaxed.gpu.global.b32 %w3, [%l7];
+;; 	ld.global.b64 %l7, [%l6+0];
+;; 	mad.wide.u32 %l8, %r0, 4, %l7;
+;; 	ld.relaxed.gpu.global.b32 %w3, [%l8];
 ;; 	setp.eq.u32 %p4, %w3, 0;
 ;; 	@%p4 bra TRAP_7;
 ;; 	sub.u32 %w3, %w3, 1;
-;; 	ld.const.b64 %l8, [instance+24];
+;; 	ld.const.b64 %l9, [instance+24];
 ;; 	ld.const.b32 %w5, [instance+88];
-;; 	mad.wide.u32 %l9, %w3, 16, %l8;
-;; 	ld.global.b32 %w4, [%l9+12];
+;; 	mad.wide.u32 %l10, %w3, 16, %l9;
+;; 	ld.global.b32 %w4, [%l10+12];
 ;; 	setp.ne.u32 %p4, %w4, %w5;
 ;; 	@%p4 bra TRAP_8;
-;; 	ld.const.b64 %l10, [instance+32];
-;; 	mad.wide.u32 %l2, %w3, 8, %l10;
-;; 	ld.global.b64 %l3, [%l2];
-;; 	setp.ne.u64 %p2, %l3, 0;
+;; 	ld.const.b64 %l11, [instance+32];
+;; 	mad.wide.u32 %l3, %w3, 8, %l11;
+;; 	ld.global.b64 %l4, [%l3];
+;; 	setp.ne.u64 %p2, %l4, 0;
 ;; 	@%p2 bra GO_4;
 ;; 	bra CALLED_5;
 ;; TRAP_12:
@@ -185,25 +192,26 @@
 ;; 	setp.ge.or.u32 %p7, %depth, %w11, %p6;
 ;; 	@%p7 bra TRAP_12;
 ;; 	and.b32 %w12, %depth, 63;
-;; 	mad.wide.u32 %l11, %w12, 4, %local;
-;; 	ld.local.b32 %w13, [%l11+72];
+;; 	mad.wide.u32 %l12, %w12, 4, %local;
+;; 	ld.local.b32 %w13, [%l12+72];
 ;; 	st.local.b32 [outer_call], %w13;
 ;; 	sub.u32 %w14, %depth, 65;
 ;; 	setp.lt.u32 %p8, %w14, 16;
-;; 	@%p8 st.local.b32 [%l11+324], %w13;
+;; 	@%p8 st.local.b32 [%l12+324], %w13;
 ;; 	bra USUAL_10;
 ;; PUT_BACK_15:
 ;; 	and.b32 %w16, %depth, 63;
-;; 	mad.wide.u32 %l12, %w16, 4, %local;
+;; 	mad.wide.u32 %l13, %w16, 4, %local;
 ;; 	ld.local.b32 %w15, [outer_call];
-;; 	st.local.b32 [%l12+72], %w15;
+;; 	st.local.b32 [%l13+72], %w15;
 ;; 	bra IS_BACK_16;
 ;; TRAP:
 ;; 	ld.const.b32 %w17, [starts+8];
 ;; 	add.u32 %trap_pc, %trap_pc, %w17;
+;; 	cvta.local.u64 %l14, %local;
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b64 [q0], %l14;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], %trap_pc;
 ;; 	.param .b32 q2;

@@ -10,18 +10,20 @@
       (else (i32.const 0))))
   (func (export "sum") (param $n i32) (result i32) (call $down (local.get $n))))
 
-;; .func (.param .align 16 .b8 ret[4]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0)
+;; .func (.param .align 16 .b8 ret[4]) f0(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0)
 ;; {
-;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
-;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b64 %local;
+;; 	.reg .b32 %context_at;
+;; 	.reg .b64 %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %high, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<9>;
 ;; 	.reg .b64 %d<9>;
 ;; 	.reg .b32 %w<15>;
-;; 	.reg .b64 %l<4>;
+;; 	.reg .b64 %l<6>;
 ;; 	.reg .pred %p<9>;
 ;; 	.local .align 4 .b8 outer_call[4];
-;; 	ld.param.b64 %ctx, [ctx];
-;; 	cvta.to.local.u64 %local, %ctx;
+;; 	ld.param.b32 %context_at, [context];
+;; 	cvt.u64.u32 %local, %context_at;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %size, [size];
 ;; 	ld.param.b32 %r0, [a0+0];
@@ -52,7 +54,7 @@
 ;; 	add.u32 %w5, %w5, 4;
 ;; 	st.local.b32 [%l2+72], %w5;
 ;; 	{
-;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
+;; 	.param .b32 q0; st.param.b32 [q0], %context_at;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
 ;; 	.param .b32 q2; st.param.b32 [q2], %size;
 ;; 	.param .b32 p0;
@@ -110,24 +112,29 @@
 ;; 	st.local.b32 [%l3+72], %w11;
 ;; 	bra IS_BACK_11;
 ;; STOP:
+;; 	mov.b32 %trap_kind, 0;
 ;; 	ld.const.b32 %w13, [starts+0];
 ;; 	add.u32 %trap_pc, %trap_pc, %w13;
+;; 	cvta.local.u64 %l4, %local;
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b64 [q0], %l4;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], %trap_pc;
 ;; 	.param .b32 q2;
 ;; 	st.param.b32 [q2], %depth;
-;; 	call gpu_run_poll, (q0, q1, q2);
+;; 	.param .b32 q3;
+;; 	st.param.b32 [q3], %trap_kind;
+;; 	call gpu_run_trap, (q0, q1, q2, q3);
 ;; 	}
 ;; 	exit;
 ;; TRAP:
 ;; 	ld.const.b32 %w14, [starts+0];
 ;; 	add.u32 %trap_pc, %trap_pc, %w14;
+;; 	cvta.local.u64 %l5, %local;
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b64 [q0], %l5;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], %trap_pc;
 ;; 	.param .b32 q2;

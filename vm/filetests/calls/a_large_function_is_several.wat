@@ -10,13 +10,14 @@
     (if (i32.eqz (local.get $x)) (then (local.set $sum (i64.mul (local.get $sum) (local.get $sum)))))
     (i64.add (local.get $sum) (i64.extend_i32_u (local.get $x)))))
 
-;; .func (.param .align 16 .b8 ret[8]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0, .param .b64 a1)
+;; .func (.param .align 16 .b8 ret[8]) f0(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0, .param .b64 a1)
 ;; {
-;; 	.reg .b64 %ctx, %local;
+;; 	.reg .b64 %local;
+;; 	.reg .b32 %context_at;
 ;; 	.reg .b32 %depth, %next, %w;
 ;; 	.reg .pred %p;
-;; 	ld.param.b64 %ctx, [ctx];
-;; 	cvta.to.local.u64 %local, %ctx;
+;; 	ld.param.b32 %context_at, [context];
+;; 	cvt.u64.u32 %local, %context_at;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %w, [a0+0];
 ;; 	st.local.b32 [%local+936], %w;
@@ -30,7 +31,7 @@
 ;; 	@%p bra REGION_0;
 ;; REGION_1:
 ;; 	{
-;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
+;; 	.param .b32 q0; st.param.b32 [q0], %context_at;
 ;; 	.param .b32 q1; st.param.b32 [q1], %depth;
 ;; 	.param .b32 q2; st.param.b32 [q2], %next;
 ;; 	.param .b32 q;
@@ -40,7 +41,7 @@
 ;; 	bra NEXT;
 ;; REGION_0:
 ;; 	{
-;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
+;; 	.param .b32 q0; st.param.b32 [q0], %context_at;
 ;; 	.param .b32 q1; st.param.b32 [q1], %depth;
 ;; 	.param .b32 q2; st.param.b32 [q2], %next;
 ;; 	.param .b32 q;
@@ -57,18 +58,20 @@
 ;; 	st.param.b32 [ret+4], %w;
 ;; 	ret;
 ;; }
-;; .func (.param .b32 ret) f0_0(.param .b64 ctx, .param .b32 depth, .param .b32 place)
+;; .func (.param .b32 ret) f0_0(.param .b32 context, .param .b32 depth, .param .b32 place)
 ;; {
 ;; 	.reg .b32 %place;
-;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
-;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b64 %local;
+;; 	.reg .b32 %context_at;
+;; 	.reg .b64 %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %high, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<15>;
 ;; 	.reg .b64 %d<15>;
 ;; 	.reg .b32 %w<9>;
-;; 	.reg .b64 %l<2>;
+;; 	.reg .b64 %l<3>;
 ;; 	.reg .pred %p<4>;
-;; 	ld.param.b64 %ctx, [ctx];
-;; 	cvta.to.local.u64 %local, %ctx;
+;; 	ld.param.b32 %context_at, [context];
+;; 	cvt.u64.u32 %local, %context_at;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %place, [place];
 ;; 	ld.local.b32 %budget, [%local+28];
@@ -132,31 +135,37 @@
 ;; 	st.param.b32 [ret], %place;
 ;; 	ret;
 ;; STOP:
+;; 	mov.b32 %trap_kind, 0;
 ;; 	ld.const.b32 %w8, [starts+0];
 ;; 	add.u32 %trap_pc, %trap_pc, %w8;
+;; 	cvta.local.u64 %l2, %local;
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b64 [q0], %l2;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], %trap_pc;
 ;; 	.param .b32 q2;
 ;; 	st.param.b32 [q2], %depth;
-;; 	call gpu_run_poll, (q0, q1, q2);
+;; 	.param .b32 q3;
+;; 	st.param.b32 [q3], %trap_kind;
+;; 	call gpu_run_trap, (q0, q1, q2, q3);
 ;; 	}
 ;; 	exit;
 ;; }
-;; .func (.param .b32 ret) f0_1(.param .b64 ctx, .param .b32 depth, .param .b32 place)
+;; .func (.param .b32 ret) f0_1(.param .b32 context, .param .b32 depth, .param .b32 place)
 ;; {
 ;; 	.reg .b32 %place;
-;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
-;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b64 %local;
+;; 	.reg .b32 %context_at;
+;; 	.reg .b64 %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %high, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<15>;
 ;; 	.reg .b64 %d<15>;
 ;; 	.reg .b32 %w<7>;
-;; 	.reg .b64 %l<2>;
+;; 	.reg .b64 %l<3>;
 ;; 	.reg .pred %p<4>;
-;; 	ld.param.b64 %ctx, [ctx];
-;; 	cvta.to.local.u64 %local, %ctx;
+;; 	ld.param.b32 %context_at, [context];
+;; 	cvt.u64.u32 %local, %context_at;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %place, [place];
 ;; 	ld.local.b32 %budget, [%local+28];
@@ -203,16 +212,20 @@
 ;; 	st.param.b32 [ret], %place;
 ;; 	ret;
 ;; STOP:
+;; 	mov.b32 %trap_kind, 0;
 ;; 	ld.const.b32 %w6, [starts+0];
 ;; 	add.u32 %trap_pc, %trap_pc, %w6;
+;; 	cvta.local.u64 %l2, %local;
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b64 [q0], %l2;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], %trap_pc;
 ;; 	.param .b32 q2;
 ;; 	st.param.b32 [q2], %depth;
-;; 	call gpu_run_poll, (q0, q1, q2);
+;; 	.param .b32 q3;
+;; 	st.param.b32 [q3], %trap_kind;
+;; 	call gpu_run_trap, (q0, q1, q2, q3);
 ;; 	}
 ;; 	exit;
 ;; }

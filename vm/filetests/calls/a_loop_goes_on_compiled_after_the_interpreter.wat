@@ -20,9 +20,11 @@
 ;; {
 ;; 	.local .align 16 .b8 context[952];
 ;; 	.reg .b64 %launch, %args, %context;
-;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
+;; 	.reg .b64 %local;
+;; 	.reg .b32 %context_at;
+;; 	.reg .b64 %base, %size_at, %globals;
 ;; 	.reg .b32 %cold_units;
-;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b32 %depth, %deeper, %size, %high, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<14>;
 ;; 	.reg .b64 %d<14>;
 ;; 	.reg .b32 %w<31>;
@@ -32,7 +34,6 @@
 ;; 	mov.u64 %local, context;
 ;; 	cvta.local.u64 %context, %local;
 ;; 	mov.b32 %depth, 1;
-;; 	ld.local.b64 %l1, [%local+848];
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %launch;
@@ -40,7 +41,9 @@
 ;; 	st.param.b64 [q1], %context;
 ;; 	call gpu_run_begin, (q0, q1);
 ;; 	}
-;; 	ld.local.b64 %ctx, [%local+848];
+;; 	ld.local.b64 %l1, [%local+848];
+;; 	cvta.to.local.u64 %l1, %l1;
+;; 	cvt.u32.u64 %context_at, %l1;
 ;; 	ld.const.b64 %size_at, [instance+8];
 ;; 	ld.global.b32 %size, [%size_at+8];
 ;; 	ld.const.b64 %base, [instance+16];
@@ -85,10 +88,10 @@
 ;; 	st.local.b32 [%l17+72], %w11;
 ;; 	st.local.b32 [%local+28], %budget;
 ;; 	{
-;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
+;; 	.param .b32 q0; st.param.b32 [q0], %context_at;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
 ;; 	.param .b32 q2; st.param.b32 [q2], %size;
-;; TYPE_9: .callprototype _ (.param .b64 _, .param .b32 _, .param .b32 _);
+;; TYPE_9: .callprototype _ (.param .b32 _, .param .b32 _, .param .b32 _);
 ;; 	call %l6, (q0, q1, q2), TYPE_9;
 ;; 	}
 ;; 	ld.local.b32 %budget, [%local+28];
@@ -297,6 +300,7 @@
 ;; 	mov.b64 %d4, {%w28, %w29};
 ;; 	bra B1;
 ;; STOP:
+;; 	mov.b32 %trap_kind, 0;
 ;; 	ld.const.b32 %w30, [starts+0];
 ;; 	add.u32 %trap_pc, %trap_pc, %w30;
 ;; 	ld.local.b64 %l26, [%local+848];
@@ -307,7 +311,9 @@
 ;; 	st.param.b32 [q1], %trap_pc;
 ;; 	.param .b32 q2;
 ;; 	st.param.b32 [q2], %depth;
-;; 	call gpu_run_poll, (q0, q1, q2);
+;; 	.param .b32 q3;
+;; 	st.param.b32 [q3], %trap_kind;
+;; 	call gpu_run_trap, (q0, q1, q2, q3);
 ;; 	}
 ;; 	exit;
 ;; }

@@ -11,21 +11,23 @@
   (func (export "apply") (param $which i32) (param $x i32) (result i32)
     (call_indirect (param i32) (result i32) (local.get $x) (local.get $which))))
 
-;; .func (.param .align 16 .b8 ret[4]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0);
-;; .func (.param .align 16 .b8 ret[4]) f1(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0);
-;; .func f2(.param .b64 ctx, .param .b32 depth, .param .b32 size);
-;; .func (.param .align 16 .b8 ret[4]) f3(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0, .param .b32 a1);
+;; .func (.param .align 16 .b8 ret[4]) f0(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0);
+;; .func (.param .align 16 .b8 ret[4]) f1(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0);
+;; .func f2(.param .b32 context, .param .b32 depth, .param .b32 size);
+;; .func (.param .align 16 .b8 ret[4]) f3(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0, .param .b32 a1);
 ;; .visible .const .align 4 .b32 starts[4] = {0, 3, 6, 11};
 ;;
 ;; // double
-;; .func (.param .align 16 .b8 ret[4]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0)
+;; .func (.param .align 16 .b8 ret[4]) f0(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0)
 ;; {
-;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
-;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b64 %local;
+;; 	.reg .b32 %context_at;
+;; 	.reg .b64 %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %high, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<9>;
 ;; 	.reg .b64 %d<9>;
-;; 	ld.param.b64 %ctx, [ctx];
-;; 	cvta.to.local.u64 %local, %ctx;
+;; 	ld.param.b32 %context_at, [context];
+;; 	cvt.u64.u32 %local, %context_at;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %r0, [a0+0];
 ;; B0:
@@ -41,14 +43,16 @@
 ;; }
 ;;
 ;; // square
-;; .func (.param .align 16 .b8 ret[4]) f1(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0)
+;; .func (.param .align 16 .b8 ret[4]) f1(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0)
 ;; {
-;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
-;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b64 %local;
+;; 	.reg .b32 %context_at;
+;; 	.reg .b64 %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %high, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<9>;
 ;; 	.reg .b64 %d<9>;
-;; 	ld.param.b64 %ctx, [ctx];
-;; 	cvta.to.local.u64 %local, %ctx;
+;; 	ld.param.b32 %context_at, [context];
+;; 	cvt.u64.u32 %local, %context_at;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %r0, [a0+0];
 ;; B0:
@@ -60,17 +64,19 @@
 ;; }
 ;;
 ;; // change
-;; .func f2(.param .b64 ctx, .param .b32 depth, .param .b32 size)
+;; .func f2(.param .b32 context, .param .b32 depth, .param .b32 size)
 ;; {
-;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
-;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b64 %local;
+;; 	.reg .b32 %context_at;
+;; 	.reg .b64 %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %high, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<8>;
 ;; 	.reg .b64 %d<8>;
 ;; 	.reg .b32 %w<4>;
-;; 	.reg .b64 %l<6>;
+;; 	.reg .b64 %l<7>;
 ;; 	.reg .pred %p<2>;
-;; 	ld.param.b64 %ctx, [ctx];
-;; 	cvta.to.local.u64 %local, %ctx;
+;; 	ld.param.b32 %context_at, [context];
+;; 	cvt.u64.u32 %local, %context_at;
 ;; 	ld.param.b32 %depth, [depth];
 ;; B0:
 ;; 	// ref.func         r3, square
@@ -97,9 +103,10 @@
 ;; TRAP:
 ;; 	ld.const.b32 %w3, [starts+8];
 ;; 	add.u32 %trap_pc, %trap_pc, %w3;
+;; 	cvta.local.u64 %l6, %local;
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b64 [q0], %l6;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], %trap_pc;
 ;; 	.param .b32 q2;
@@ -112,18 +119,20 @@
 ;; }
 ;;
 ;; // apply
-;; .func (.param .align 16 .b8 ret[4]) f3(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0, .param .b32 a1)
+;; .func (.param .align 16 .b8 ret[4]) f3(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0, .param .b32 a1)
 ;; {
-;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
-;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b64 %local;
+;; 	.reg .b32 %context_at;
+;; 	.reg .b64 %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %high, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<10>;
 ;; 	.reg .b64 %d<10>;
 ;; 	.reg .b32 %w<18>;
-;; 	.reg .b64 %l<11>;
+;; 	.reg .b64 %l<13>;
 ;; 	.reg .pred %p<10>;
 ;; 	.local .align 4 .b8 outer_call[4];
-;; 	ld.param.b64 %ctx, [ctx];
-;; 	cvta.to.local.u64 %local, %ctx;
+;; 	ld.param.b32 %context_at, [context];
+;; 	cvt.u64.u32 %local, %context_at;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %r0, [a0+0];
 ;; 	ld.param.b32 %r1, [a1+0];
@@ -141,46 +150,46 @@
 ;; 	// copy32           r4, r1
 ;; 	mov.b32 %r4, %r1;
 ;; 	// call_indirect    r4, r0, table0, type0 (i32) -> (i32)
-;; 	ld.const.b64 %l1, [instance+80];
-;; 	ld.relaxed.gpu.global.b32 %w2, [%l1+8];
+;; 	ld.const.b64 %l2, [instance+80];
+;; 	ld.relaxed.gpu.global.b32 %w2, [%l2+8];
 ;; 	setp.ge.u32 %p2, %r0, %w2;
 ;; 	@%p2 bra TRAP_3;
-;; 	ld.global.b64 %l2, [%l1+0];
-;; 	mad.wide.u32 %l3, %r0, 4, %l2;
-;; 	ld.relaxed.gpu.global.b32 %w3, [%l3];
+;; 	ld.global.b64 %l3, [%l2+0];
+;; 	mad.wide.u32 %l4, %r0, 4, %l3;
+;; 	ld.relaxed.gpu.global.b32 %w3, [%l4];
 ;; 	setp.eq.u32 %p3, %w3, 0;
 ;; 	@%p3 bra TRAP_4;
 ;; 	sub.u32 %w3, %w3, 1;
-;; 	ld.const.b64 %l4, [instance+24];
+;; 	ld.const.b64 %l5, [instance+24];
 ;; 	ld.const.b32 %w5, [instance+88];
-;; 	mad.wide.u32 %l5, %w3, 16, %l4;
-;; 	ld.global.b32 %w4, [%l5+12];
+;; 	mad.wide.u32 %l6, %w3, 16, %l5;
+;; 	ld.global.b32 %w4, [%l6+12];
 ;; 	setp.ne.u32 %p3, %w4, %w5;
 ;; 	@%p3 bra TRAP_5;
-;; 	ld.const.b64 %l6, [instance+32];
-;; 	mad.wide.u32 %l7, %w3, 8, %l6;
-;; 	ld.global.b64 %l8, [%l7];
-;; 	setp.eq.u64 %p4, %l8, 0;
+;; 	ld.const.b64 %l7, [instance+32];
+;; 	mad.wide.u32 %l8, %w3, 8, %l7;
+;; 	ld.global.b64 %l9, [%l8];
+;; 	setp.eq.u64 %p4, %l9, 0;
 ;; 	@%p4 bra CALLED_6;
 ;; 	stacksave.u32 %w6;
 ;; 	ld.local.v2.b32 {%w7, %w8}, [%local+32];
 ;; 	setp.lt.u32 %p6, %w6, %w7;
 ;; 	setp.ge.or.u32 %p5, %depth, %w8, %p6;
-;; 	mad.wide.u32 %l9, %depth, 4, %local;
+;; 	mad.wide.u32 %l10, %depth, 4, %local;
 ;; 	@%p5 bra UNUSUAL_7;
 ;; USUAL_8:
 ;; 	ld.const.b32 %w9, [starts+12];
 ;; 	add.u32 %w9, %w9, 4;
-;; 	st.local.b32 [%l9+72], %w9;
+;; 	st.local.b32 [%l10+72], %w9;
 ;; 	{
-;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
+;; 	.param .b32 q0; st.param.b32 [q0], %context_at;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
 ;; 	.param .b32 q2; st.param.b32 [q2], %size;
 ;; 	.param .b32 p0;
 ;; 	st.param.b32 [p0+0], %r4;
 ;; 	.param .align 16 .b8 q[4];
-;; TYPE_11: .callprototype (.param .align 16 .b8 _[4]) _ (.param .b64 _, .param .b32 _, .param .b32 _, .param .b32 _);
-;; 	call (q), %l8, (q0, q1, q2, p0), TYPE_11;
+;; TYPE_11: .callprototype (.param .align 16 .b8 _[4]) _ (.param .b32 _, .param .b32 _, .param .b32 _, .param .b32 _);
+;; 	call (q), %l9, (q0, q1, q2, p0), TYPE_11;
 ;; 	ld.param.b32 %r4, [q+0];
 ;; 	}
 ;; CAME_BACK_9:
@@ -196,9 +205,10 @@
 ;; POLL_1:
 ;; 	ld.const.b32 %w1, [starts+12];
 ;; 	add.u32 %w1, %w1, 0;
+;; 	cvta.local.u64 %l1, %local;
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b64 [q0], %l1;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], %w1;
 ;; 	.param .b32 q2;
@@ -228,25 +238,26 @@
 ;; 	setp.ge.or.u32 %p7, %depth, %w11, %p6;
 ;; 	@%p7 bra TRAP_10;
 ;; 	and.b32 %w12, %depth, 63;
-;; 	mad.wide.u32 %l9, %w12, 4, %local;
-;; 	ld.local.b32 %w13, [%l9+72];
+;; 	mad.wide.u32 %l10, %w12, 4, %local;
+;; 	ld.local.b32 %w13, [%l10+72];
 ;; 	st.local.b32 [outer_call], %w13;
 ;; 	sub.u32 %w14, %depth, 65;
 ;; 	setp.lt.u32 %p8, %w14, 16;
-;; 	@%p8 st.local.b32 [%l9+324], %w13;
+;; 	@%p8 st.local.b32 [%l10+324], %w13;
 ;; 	bra USUAL_8;
 ;; PUT_BACK_13:
 ;; 	and.b32 %w16, %depth, 63;
-;; 	mad.wide.u32 %l10, %w16, 4, %local;
+;; 	mad.wide.u32 %l11, %w16, 4, %local;
 ;; 	ld.local.b32 %w15, [outer_call];
-;; 	st.local.b32 [%l10+72], %w15;
+;; 	st.local.b32 [%l11+72], %w15;
 ;; 	bra IS_BACK_14;
 ;; TRAP:
 ;; 	ld.const.b32 %w17, [starts+12];
 ;; 	add.u32 %trap_pc, %trap_pc, %w17;
+;; 	cvta.local.u64 %l12, %local;
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b64 [q0], %l12;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], %trap_pc;
 ;; 	.param .b32 q2;

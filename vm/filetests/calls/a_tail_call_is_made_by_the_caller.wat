@@ -13,26 +13,28 @@
       (then (return_call $even (i32.sub (local.get $n) (i32.const 1))))
       (else (i32.const 0)))))
 
-;; .func (.param .align 16 .b8 ret[20]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0);
-;; .func (.param .align 16 .b8 ret[20]) t0(.param .b64 ctx, .param .b32 depth);
-;; .func (.param .align 16 .b8 ret[20]) f1(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0);
-;; .func (.param .align 16 .b8 ret[20]) t1(.param .b64 ctx, .param .b32 depth);
+;; .func (.param .align 16 .b8 ret[20]) f0(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0);
+;; .func (.param .align 16 .b8 ret[20]) t0(.param .b32 context, .param .b32 depth);
+;; .func (.param .align 16 .b8 ret[20]) f1(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0);
+;; .func (.param .align 16 .b8 ret[20]) t1(.param .b32 context, .param .b32 depth);
 ;; .visible .const .align 4 .b32 starts[2] = {0, 7};
 ;; .visible .global .align 8 .u64 again0[1] = {f0};
 ;; .visible .global .align 8 .u64 again1[1] = {f1};
 ;;
 ;; // even
-;; .func (.param .align 16 .b8 ret[20]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0)
+;; .func (.param .align 16 .b8 ret[20]) f0(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0)
 ;; {
-;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
-;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b64 %local;
+;; 	.reg .b32 %context_at;
+;; 	.reg .b64 %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %high, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<9>;
 ;; 	.reg .b64 %d<9>;
 ;; 	.reg .b32 %w<2>;
-;; 	.reg .b64 %l<2>;
+;; 	.reg .b64 %l<3>;
 ;; 	.reg .pred %p<3>;
-;; 	ld.param.b64 %ctx, [ctx];
-;; 	cvta.to.local.u64 %local, %ctx;
+;; 	ld.param.b32 %context_at, [context];
+;; 	cvt.u64.u32 %local, %context_at;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %r0, [a0+0];
 ;; 	ld.local.b32 %budget, [%local+28];
@@ -50,9 +52,9 @@
 ;; 	// i32.add_imm      r3, r0, -1
 ;; 	add.s32 %r3, -1, %r0;
 ;; 	// return_call      r3, odd
-;; 	mov.u64 %l1, t1;
+;; 	mov.u64 %l2, t1;
 ;; 	st.local.b32 [%local+936], %r3;
-;; 	st.local.b64 [%local+64], %l1;
+;; 	st.local.b64 [%local+64], %l2;
 ;; 	st.param.b32 [ret], 2;
 ;; 	ret;
 ;; B3:
@@ -65,9 +67,10 @@
 ;; POLL_1:
 ;; 	ld.const.b32 %w1, [starts+0];
 ;; 	add.u32 %w1, %w1, 0;
+;; 	cvta.local.u64 %l1, %local;
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b64 [q0], %l1;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], %w1;
 ;; 	.param .b32 q2;
@@ -78,20 +81,22 @@
 ;; 	bra COUNTED_2;
 ;; }
 ;;
-;; .func (.param .align 16 .b8 ret[20]) t0(.param .b64 ctx, .param .b32 depth)
+;; .func (.param .align 16 .b8 ret[20]) t0(.param .b32 context, .param .b32 depth)
 ;; {
-;; 	.reg .b64 %ctx, %local, %l;
+;; 	.reg .b64 %local;
+;; 	.reg .b32 %context_at;
+;; 	.reg .b64 %l;
 ;; 	.reg .b32 %depth, %w;
-;; 	ld.param.b64 %ctx, [ctx];
+;; 	ld.param.b32 %context_at, [context];
+;; 	cvt.u64.u32 %local, %context_at;
 ;; 	ld.param.b32 %depth, [depth];
-;; 	cvta.to.local.u64 %local, %ctx;
-;; 	.param .b64 q0;
+;; 	.param .b32 q0;
 ;; 	.param .b32 q1;
 ;; 	.param .b32 q2;
 ;; 	ld.const.b64 %l, [instance+8];
 ;; 	ld.global.b32 %w, [%l+8];
 ;;
-;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b32 [q0], %context_at;
 ;; 	st.param.b32 [q1], %depth;
 ;; 	st.param.b32 [q2], %w;
 ;; 	.param .b32 p0;
@@ -107,17 +112,19 @@
 ;; }
 ;;
 ;; // odd
-;; .func (.param .align 16 .b8 ret[20]) f1(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0)
+;; .func (.param .align 16 .b8 ret[20]) f1(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0)
 ;; {
-;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
-;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b64 %local;
+;; 	.reg .b32 %context_at;
+;; 	.reg .b64 %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %high, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<9>;
 ;; 	.reg .b64 %d<9>;
 ;; 	.reg .b32 %w<2>;
-;; 	.reg .b64 %l<2>;
+;; 	.reg .b64 %l<3>;
 ;; 	.reg .pred %p<3>;
-;; 	ld.param.b64 %ctx, [ctx];
-;; 	cvta.to.local.u64 %local, %ctx;
+;; 	ld.param.b32 %context_at, [context];
+;; 	cvt.u64.u32 %local, %context_at;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %size, [size];
 ;; 	ld.param.b32 %r0, [a0+0];
@@ -136,9 +143,9 @@
 ;; 	// i32.add_imm      r3, r0, -1
 ;; 	add.s32 %r3, -1, %r0;
 ;; 	// return_call      r3, even
-;; 	mov.u64 %l1, t0;
+;; 	mov.u64 %l2, t0;
 ;; 	st.local.b32 [%local+936], %r3;
-;; 	st.local.b64 [%local+64], %l1;
+;; 	st.local.b64 [%local+64], %l2;
 ;; 	st.param.b32 [ret], 2;
 ;; 	ret;
 ;; B3:
@@ -151,9 +158,10 @@
 ;; POLL_1:
 ;; 	ld.const.b32 %w1, [starts+4];
 ;; 	add.u32 %w1, %w1, 0;
+;; 	cvta.local.u64 %l1, %local;
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b64 [q0], %l1;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], %w1;
 ;; 	.param .b32 q2;
@@ -164,20 +172,22 @@
 ;; 	bra COUNTED_2;
 ;; }
 ;;
-;; .func (.param .align 16 .b8 ret[20]) t1(.param .b64 ctx, .param .b32 depth)
+;; .func (.param .align 16 .b8 ret[20]) t1(.param .b32 context, .param .b32 depth)
 ;; {
-;; 	.reg .b64 %ctx, %local, %l;
+;; 	.reg .b64 %local;
+;; 	.reg .b32 %context_at;
+;; 	.reg .b64 %l;
 ;; 	.reg .b32 %depth, %w;
-;; 	ld.param.b64 %ctx, [ctx];
+;; 	ld.param.b32 %context_at, [context];
+;; 	cvt.u64.u32 %local, %context_at;
 ;; 	ld.param.b32 %depth, [depth];
-;; 	cvta.to.local.u64 %local, %ctx;
-;; 	.param .b64 q0;
+;; 	.param .b32 q0;
 ;; 	.param .b32 q1;
 ;; 	.param .b32 q2;
 ;; 	ld.const.b64 %l, [instance+8];
 ;; 	ld.global.b32 %w, [%l+8];
 ;;
-;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b32 [q0], %context_at;
 ;; 	st.param.b32 [q1], %depth;
 ;; 	st.param.b32 [q2], %w;
 ;; 	.param .b32 p0;

@@ -10,20 +10,22 @@
   (func $leaf (type $t) (local.get 0))
   (func (export "f") (type $t) (return_call_indirect (type $t) (local.get 0) (i32.const 0))))
 
-;; .func (.param .align 16 .b8 ret[20]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0);
-;; .func (.param .align 16 .b8 ret[20]) t0(.param .b64 ctx, .param .b32 depth);
-;; .func (.param .align 16 .b8 ret[20]) f1(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0);
+;; .func (.param .align 16 .b8 ret[20]) f0(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0);
+;; .func (.param .align 16 .b8 ret[20]) t0(.param .b32 context, .param .b32 depth);
+;; .func (.param .align 16 .b8 ret[20]) f1(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0);
 ;; .visible .const .align 4 .b32 starts[2] = {0, 2};
 ;;
 ;; // leaf
-;; .func (.param .align 16 .b8 ret[20]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0)
+;; .func (.param .align 16 .b8 ret[20]) f0(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0)
 ;; {
-;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
-;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b64 %local;
+;; 	.reg .b32 %context_at;
+;; 	.reg .b64 %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %high, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<8>;
 ;; 	.reg .b64 %d<8>;
-;; 	ld.param.b64 %ctx, [ctx];
-;; 	cvta.to.local.u64 %local, %ctx;
+;; 	ld.param.b32 %context_at, [context];
+;; 	cvt.u64.u32 %local, %context_at;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %r0, [a0+0];
 ;; B0:
@@ -33,20 +35,22 @@
 ;; 	ret;
 ;; }
 ;;
-;; .func (.param .align 16 .b8 ret[20]) t0(.param .b64 ctx, .param .b32 depth)
+;; .func (.param .align 16 .b8 ret[20]) t0(.param .b32 context, .param .b32 depth)
 ;; {
-;; 	.reg .b64 %ctx, %local, %l;
+;; 	.reg .b64 %local;
+;; 	.reg .b32 %context_at;
+;; 	.reg .b64 %l;
 ;; 	.reg .b32 %depth, %w;
-;; 	ld.param.b64 %ctx, [ctx];
+;; 	ld.param.b32 %context_at, [context];
+;; 	cvt.u64.u32 %local, %context_at;
 ;; 	ld.param.b32 %depth, [depth];
-;; 	cvta.to.local.u64 %local, %ctx;
-;; 	.param .b64 q0;
+;; 	.param .b32 q0;
 ;; 	.param .b32 q1;
 ;; 	.param .b32 q2;
 ;; 	ld.const.b64 %l, [instance+8];
 ;; 	ld.global.b32 %w, [%l+8];
 ;;
-;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b32 [q0], %context_at;
 ;; 	st.param.b32 [q1], %depth;
 ;; 	st.param.b32 [q2], %w;
 ;; 	.param .b32 p0;
@@ -62,17 +66,19 @@
 ;; }
 ;;
 ;; // f
-;; .func (.param .align 16 .b8 ret[20]) f1(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0)
+;; .func (.param .align 16 .b8 ret[20]) f1(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0)
 ;; {
-;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
-;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b64 %local;
+;; 	.reg .b32 %context_at;
+;; 	.reg .b64 %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %high, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<9>;
 ;; 	.reg .b64 %d<9>;
 ;; 	.reg .b32 %w<6>;
-;; 	.reg .b64 %l<9>;
+;; 	.reg .b64 %l<10>;
 ;; 	.reg .pred %p<3>;
-;; 	ld.param.b64 %ctx, [ctx];
-;; 	cvta.to.local.u64 %local, %ctx;
+;; 	ld.param.b32 %context_at, [context];
+;; 	cvt.u64.u32 %local, %context_at;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %size, [size];
 ;; 	ld.param.b32 %r0, [a0+0];
@@ -120,9 +126,10 @@
 ;; TRAP:
 ;; 	ld.const.b32 %w5, [starts+4];
 ;; 	add.u32 %trap_pc, %trap_pc, %w5;
+;; 	cvta.local.u64 %l9, %local;
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b64 [q0], %l9;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], %trap_pc;
 ;; 	.param .b32 q2;
@@ -139,8 +146,10 @@
 ;; {
 ;; 	.local .align 16 .b8 context[940];
 ;; 	.reg .b64 %launch, %args, %context;
-;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
-;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b64 %local;
+;; 	.reg .b32 %context_at;
+;; 	.reg .b64 %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %high, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<9>;
 ;; 	.reg .b64 %d<9>;
 ;; 	.reg .b32 %w<3>;
@@ -150,7 +159,6 @@
 ;; 	mov.u64 %local, context;
 ;; 	cvta.local.u64 %context, %local;
 ;; 	mov.b32 %depth, 1;
-;; 	ld.local.b64 %l1, [%local+848];
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %launch;
@@ -158,13 +166,15 @@
 ;; 	st.param.b64 [q1], %context;
 ;; 	call gpu_run_begin, (q0, q1);
 ;; 	}
-;; 	ld.local.b64 %ctx, [%local+848];
+;; 	ld.local.b64 %l1, [%local+848];
+;; 	cvta.to.local.u64 %l1, %l1;
+;; 	cvt.u32.u64 %context_at, %l1;
 ;; 	ld.const.b64 %size_at, [instance+8];
 ;; 	ld.global.b32 %size, [%size_at+8];
 ;; 	add.u32 %deeper, %depth, 1;
 ;; 	ld.param.b32 %r0, [args+0];
 ;; 	{
-;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
+;; 	.param .b32 q0; st.param.b32 [q0], %context_at;
 ;; 	.param .b32 q1; st.param.b32 [q1], %depth;
 ;; 	.param .b32 q2; st.param.b32 [q2], %size;
 ;; 	.param .b32 p0;
@@ -195,10 +205,10 @@
 ;; 	@%p2 bra THROWN_3;
 ;; 	ld.local.b64 %l2, [%local+64];
 ;; 	{
-;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
+;; 	.param .b32 q0; st.param.b32 [q0], %context_at;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
 ;; 	.param .align 16 .b8 q[20];
-;; TYPE_4: .callprototype (.param .align 16 .b8 _[20]) _ (.param .b64 _, .param .b32 _);
+;; TYPE_4: .callprototype (.param .align 16 .b8 _[20]) _ (.param .b32 _, .param .b32 _);
 ;; 	call (q), %l2, (q0, q1), TYPE_4;
 ;; 	ld.param.b32 %w1, [q];
 ;; 	ld.param.b32 %r0, [q+16];

@@ -9,22 +9,25 @@
       (then (return_call $gcd (local.get $b) (i32.rem_u (local.get $a) (local.get $b))))
       (else (local.get $a)))))
 
-;; .func (.param .align 16 .b8 ret[20]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0, .param .b32 a1);
-;; .func (.param .align 16 .b8 ret[20]) t0(.param .b64 ctx, .param .b32 depth);
+;; .func (.param .align 16 .b8 ret[20]) f0(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0, .param .b32 a1);
+;; .func (.param .align 16 .b8 ret[20]) t0(.param .b32 context, .param .b32 depth);
 ;; .visible .const .align 4 .b32 starts[1] = {0};
 ;; .visible .global .align 8 .u64 again0[1] = {f0};
 ;;
 ;; // gcd
-;; .func (.param .align 16 .b8 ret[20]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0, .param .b32 a1)
+;; .func (.param .align 16 .b8 ret[20]) f0(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0, .param .b32 a1)
 ;; {
-;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
-;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b64 %local;
+;; 	.reg .b32 %context_at;
+;; 	.reg .b64 %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %high, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<11>;
 ;; 	.reg .b64 %d<11>;
 ;; 	.reg .b32 %w<6>;
+;; 	.reg .b64 %l<3>;
 ;; 	.reg .pred %p<4>;
-;; 	ld.param.b64 %ctx, [ctx];
-;; 	cvta.to.local.u64 %local, %ctx;
+;; 	ld.param.b32 %context_at, [context];
+;; 	cvt.u64.u32 %local, %context_at;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %r0, [a0+0];
 ;; 	ld.param.b32 %r1, [a1+0];
@@ -75,9 +78,10 @@
 ;; POLL_1:
 ;; 	ld.const.b32 %w1, [starts+0];
 ;; 	add.u32 %w1, %w1, 0;
+;; 	cvta.local.u64 %l1, %local;
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b64 [q0], %l1;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], %w1;
 ;; 	.param .b32 q2;
@@ -93,9 +97,10 @@
 ;; TRAP:
 ;; 	ld.const.b32 %w5, [starts+0];
 ;; 	add.u32 %trap_pc, %trap_pc, %w5;
+;; 	cvta.local.u64 %l2, %local;
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b64 [q0], %l2;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], %trap_pc;
 ;; 	.param .b32 q2;
@@ -107,20 +112,22 @@
 ;; 	exit;
 ;; }
 ;;
-;; .func (.param .align 16 .b8 ret[20]) t0(.param .b64 ctx, .param .b32 depth)
+;; .func (.param .align 16 .b8 ret[20]) t0(.param .b32 context, .param .b32 depth)
 ;; {
-;; 	.reg .b64 %ctx, %local, %l;
+;; 	.reg .b64 %local;
+;; 	.reg .b32 %context_at;
+;; 	.reg .b64 %l;
 ;; 	.reg .b32 %depth, %w;
-;; 	ld.param.b64 %ctx, [ctx];
+;; 	ld.param.b32 %context_at, [context];
+;; 	cvt.u64.u32 %local, %context_at;
 ;; 	ld.param.b32 %depth, [depth];
-;; 	cvta.to.local.u64 %local, %ctx;
-;; 	.param .b64 q0;
+;; 	.param .b32 q0;
 ;; 	.param .b32 q1;
 ;; 	.param .b32 q2;
 ;; 	ld.const.b64 %l, [instance+8];
 ;; 	ld.global.b32 %w, [%l+8];
 ;;
-;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b32 [q0], %context_at;
 ;; 	st.param.b32 [q1], %depth;
 ;; 	st.param.b32 [q2], %w;
 ;; 	.param .b32 p0;

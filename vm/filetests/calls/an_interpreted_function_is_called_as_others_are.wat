@@ -14,13 +14,16 @@
     (drop)
     (local.get $r)))
 
-;; .func (.param .align 16 .b8 ret[28]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0, .param .b64 a1)
+;; .func (.param .align 16 .b8 ret[28]) f0(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0, .param .b64 a1)
 ;; {
-;; 	.reg .b64 %ctx, %local;
+;; 	.reg .b64 %local;
+;; 	.reg .b32 %context_at;
+;; 	.reg .b64 %ctx;
 ;; 	.reg .b32 %depth, %instance, %answer, %w;
-;; 	ld.param.b64 %ctx, [ctx];
+;; 	ld.param.b32 %context_at, [context];
+;; 	cvt.u64.u32 %local, %context_at;
 ;; 	ld.param.b32 %depth, [depth];
-;; 	cvta.to.local.u64 %local, %ctx;
+;; 	cvta.local.u64 %ctx, %local;
 ;; 	ld.param.b32 %w, [a0+0];
 ;; 	st.local.b32 [%local+936], %w;
 ;; 	ld.param.b32 %w, [a1+0];

@@ -14,25 +14,27 @@
     (drop (call $make (i32.const 1)))
     (throw_ref (local.get $first))))
 
-;; .func (.param .align 16 .b8 ret[20]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0);
-;; .func (.param .align 16 .b8 ret[16]) f1(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0);
-;; .func (.param .align 16 .b8 ret[16]) t1(.param .b64 ctx, .param .b32 depth);
+;; .func (.param .align 16 .b8 ret[20]) f0(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0);
+;; .func (.param .align 16 .b8 ret[16]) f1(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0);
+;; .func (.param .align 16 .b8 ret[16]) t1(.param .b32 context, .param .b32 depth);
 ;; .visible .const .align 4 .b32 starts[2] = {0, 5};
 ;;
 ;; // make
-;; .func (.param .align 16 .b8 ret[20]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0)
+;; .func (.param .align 16 .b8 ret[20]) f0(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0)
 ;; {
-;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
-;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b64 %local;
+;; 	.reg .b32 %context_at;
+;; 	.reg .b64 %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %high, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<8>;
 ;; 	.reg .b64 %d<8>;
 ;; 	.reg .b32 %w<7>;
-;; 	.reg .b64 %l<2>;
+;; 	.reg .b64 %l<4>;
 ;; 	.local .align 8 .b8 roots[24];
 ;; 	.reg .b64 %roots;
 ;; 	.reg .b32 %outer;
-;; 	ld.param.b64 %ctx, [ctx];
-;; 	cvta.to.local.u64 %local, %ctx;
+;; 	ld.param.b32 %context_at, [context];
+;; 	cvt.u64.u32 %local, %context_at;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %size, [size];
 ;; 	ld.param.b32 %r0, [a0+0];
@@ -50,9 +52,10 @@
 ;; 	mov.b32 %w2, 1;
 ;; 	st.local.b32 [%local+48], %w2;
 ;; 	ld.const.b32 %w3, [instance+88];
+;; 	cvta.local.u64 %l1, %local;
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b64 [q0], %l1;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], %w1;
 ;; 	.param .b32 q2;
@@ -71,12 +74,13 @@
 ;; 	st.local.b32 [%roots+12], %r1;
 ;; 	st.local.b32 [%roots+16], %r2;
 ;; 	st.local.b32 [%roots+20], %r3;
-;; 	sub.u64 %l1, %local, %roots;
-;; 	cvt.u32.u64 %w6, %l1;
+;; 	sub.u64 %l2, %local, %roots;
+;; 	cvt.u32.u64 %w6, %l2;
 ;; 	st.local.b32 [%local+844], %w6;
+;; 	cvta.local.u64 %l3, %local;
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b64 [q0], %l3;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], %w5;
 ;; 	.param .b32 q2;
@@ -96,21 +100,23 @@
 ;; }
 ;;
 ;; // use
-;; .func (.param .align 16 .b8 ret[16]) f1(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0)
+;; .func (.param .align 16 .b8 ret[16]) f1(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0)
 ;; {
-;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
-;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b64 %local;
+;; 	.reg .b32 %context_at;
+;; 	.reg .b64 %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %high, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<9>;
 ;; 	.reg .b64 %d<9>;
 ;; 	.reg .b32 %w<23>;
-;; 	.reg .b64 %l<11>;
+;; 	.reg .b64 %l<13>;
 ;; 	.reg .pred %p<13>;
 ;; 	.local .align 8 .b8 roots[28];
 ;; 	.reg .b64 %roots;
 ;; 	.reg .b32 %outer;
 ;; 	.local .align 4 .b8 outer_call[4];
-;; 	ld.param.b64 %ctx, [ctx];
-;; 	cvta.to.local.u64 %local, %ctx;
+;; 	ld.param.b32 %context_at, [context];
+;; 	cvt.u64.u32 %local, %context_at;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %r0, [a0+0];
 ;; 	ld.const.b64 %size_at, [instance+8];
@@ -140,7 +146,7 @@
 ;; 	cvt.u32.u64 %w2, %l2;
 ;; 	st.local.b32 [%local+844], %w2;
 ;; 	{
-;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
+;; 	.param .b32 q0; st.param.b32 [q0], %context_at;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
 ;; 	.param .b32 q2; st.param.b32 [q2], %size;
 ;; 	.param .b32 p0;
@@ -179,7 +185,7 @@
 ;; 	cvt.u32.u64 %w12, %l7;
 ;; 	st.local.b32 [%local+844], %w12;
 ;; 	{
-;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
+;; 	.param .b32 q0; st.param.b32 [q0], %context_at;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
 ;; 	.param .b32 q2; st.param.b32 [q2], %size;
 ;; 	.param .b32 p0;
@@ -200,9 +206,10 @@
 ;; 	// throw_ref        r3
 ;; 	ld.const.b32 %w21, [starts+4];
 ;; 	add.u32 %w21, %w21, 6;
+;; 	cvta.local.u64 %l11, %local;
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b64 [q0], %l11;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], %w21;
 ;; 	.param .b32 q2;
@@ -234,10 +241,10 @@
 ;; 	@%p4 bra THROWN_7;
 ;; 	ld.local.b64 %l3, [%local+64];
 ;; 	{
-;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
+;; 	.param .b32 q0; st.param.b32 [q0], %context_at;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
 ;; 	.param .align 16 .b8 q[20];
-;; TYPE_8: .callprototype (.param .align 16 .b8 _[20]) _ (.param .b64 _, .param .b32 _);
+;; TYPE_8: .callprototype (.param .align 16 .b8 _[20]) _ (.param .b32 _, .param .b32 _);
 ;; 	call (q), %l3, (q0, q1), TYPE_8;
 ;; 	ld.param.b32 %w3, [q];
 ;; 	ld.param.b32 %r4, [q+16];
@@ -284,10 +291,10 @@
 ;; 	@%p10 bra THROWN_19;
 ;; 	ld.local.b64 %l8, [%local+64];
 ;; 	{
-;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
+;; 	.param .b32 q0; st.param.b32 [q0], %context_at;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
 ;; 	.param .align 16 .b8 q[20];
-;; TYPE_20: .callprototype (.param .align 16 .b8 _[20]) _ (.param .b64 _, .param .b32 _);
+;; TYPE_20: .callprototype (.param .align 16 .b8 _[20]) _ (.param .b32 _, .param .b32 _);
 ;; 	call (q), %l8, (q0, q1), TYPE_20;
 ;; 	ld.param.b32 %w13, [q];
 ;; 	ld.param.b32 %r4, [q+16];
@@ -319,9 +326,10 @@
 ;; TRAP:
 ;; 	ld.const.b32 %w22, [starts+4];
 ;; 	add.u32 %trap_pc, %trap_pc, %w22;
+;; 	cvta.local.u64 %l12, %local;
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b64 [q0], %l12;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], %trap_pc;
 ;; 	.param .b32 q2;
@@ -333,20 +341,22 @@
 ;; 	exit;
 ;; }
 ;;
-;; .func (.param .align 16 .b8 ret[16]) t1(.param .b64 ctx, .param .b32 depth)
+;; .func (.param .align 16 .b8 ret[16]) t1(.param .b32 context, .param .b32 depth)
 ;; {
-;; 	.reg .b64 %ctx, %local, %l;
+;; 	.reg .b64 %local;
+;; 	.reg .b32 %context_at;
+;; 	.reg .b64 %l;
 ;; 	.reg .b32 %depth, %w;
-;; 	ld.param.b64 %ctx, [ctx];
+;; 	ld.param.b32 %context_at, [context];
+;; 	cvt.u64.u32 %local, %context_at;
 ;; 	ld.param.b32 %depth, [depth];
-;; 	cvta.to.local.u64 %local, %ctx;
-;; 	.param .b64 q0;
+;; 	.param .b32 q0;
 ;; 	.param .b32 q1;
 ;; 	.param .b32 q2;
 ;; 	ld.const.b64 %l, [instance+8];
 ;; 	ld.global.b32 %w, [%l+8];
 ;;
-;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b32 [q0], %context_at;
 ;; 	st.param.b32 [q1], %depth;
 ;; 	st.param.b32 [q2], %w;
 ;; 	.param .b32 p0;

@@ -13,22 +13,25 @@
       (return (try_table (result i32) (catch $odd $caught) (call $half (local.get $n)))))
     (i32.shr_u (i32.const 1))))
 
-;; .func (.param .align 16 .b8 ret[20]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0);
-;; .func (.param .align 16 .b8 ret[20]) f1(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0);
-;; .func (.param .align 16 .b8 ret[20]) t1(.param .b64 ctx, .param .b32 depth);
+;; .func (.param .align 16 .b8 ret[20]) f0(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0);
+;; .func (.param .align 16 .b8 ret[20]) f1(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0);
+;; .func (.param .align 16 .b8 ret[20]) t1(.param .b32 context, .param .b32 depth);
 ;; .visible .const .align 4 .b32 starts[2] = {0, 7};
 ;;
 ;; // half
-;; .func (.param .align 16 .b8 ret[20]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0)
+;; .func (.param .align 16 .b8 ret[20]) f0(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0)
 ;; {
-;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
-;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b64 %local;
+;; 	.reg .b32 %context_at;
+;; 	.reg .b64 %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %high, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<9>;
 ;; 	.reg .b64 %d<9>;
 ;; 	.reg .b32 %w<4>;
+;; 	.reg .b64 %l<2>;
 ;; 	.reg .pred %p<2>;
-;; 	ld.param.b64 %ctx, [ctx];
-;; 	cvta.to.local.u64 %local, %ctx;
+;; 	ld.param.b32 %context_at, [context];
+;; 	cvt.u64.u32 %local, %context_at;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %size, [size];
 ;; 	ld.param.b32 %r0, [a0+0];
@@ -50,9 +53,10 @@
 ;; 	mov.b32 %w2, 1;
 ;; 	st.local.b32 [%local+48], %w2;
 ;; 	ld.const.b32 %w3, [instance+88];
+;; 	cvta.local.u64 %l1, %local;
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b64 [q0], %l1;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], %w1;
 ;; 	.param .b32 q2;
@@ -79,18 +83,20 @@
 ;; }
 ;;
 ;; // half_or_less
-;; .func (.param .align 16 .b8 ret[20]) f1(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0)
+;; .func (.param .align 16 .b8 ret[20]) f1(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0)
 ;; {
-;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
-;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b64 %local;
+;; 	.reg .b32 %context_at;
+;; 	.reg .b64 %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %high, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<9>;
 ;; 	.reg .b64 %d<9>;
 ;; 	.reg .b32 %w<13>;
-;; 	.reg .b64 %l<5>;
+;; 	.reg .b64 %l<6>;
 ;; 	.reg .pred %p<8>;
 ;; 	.local .align 4 .b8 outer_call[4];
-;; 	ld.param.b64 %ctx, [ctx];
-;; 	cvta.to.local.u64 %local, %ctx;
+;; 	ld.param.b32 %context_at, [context];
+;; 	cvt.u64.u32 %local, %context_at;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %r0, [a0+0];
 ;; 	ld.const.b64 %size_at, [instance+8];
@@ -108,7 +114,7 @@
 ;; 	add.u32 %w1, %w1, 3;
 ;; 	st.local.b32 [%l1+72], %w1;
 ;; 	{
-;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
+;; 	.param .b32 q0; st.param.b32 [q0], %context_at;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
 ;; 	.param .b32 q2; st.param.b32 [q2], %size;
 ;; 	.param .b32 p0;
@@ -160,10 +166,10 @@
 ;; 	@%p4 bra THROWN_7;
 ;; 	ld.local.b64 %l2, [%local+64];
 ;; 	{
-;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
+;; 	.param .b32 q0; st.param.b32 [q0], %context_at;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
 ;; 	.param .align 16 .b8 q[20];
-;; TYPE_8: .callprototype (.param .align 16 .b8 _[20]) _ (.param .b64 _, .param .b32 _);
+;; TYPE_8: .callprototype (.param .align 16 .b8 _[20]) _ (.param .b32 _, .param .b32 _);
 ;; 	call (q), %l2, (q0, q1), TYPE_8;
 ;; 	ld.param.b32 %w2, [q];
 ;; 	ld.param.b32 %r3, [q+16];
@@ -201,9 +207,10 @@
 ;; TRAP:
 ;; 	ld.const.b32 %w12, [starts+4];
 ;; 	add.u32 %trap_pc, %trap_pc, %w12;
+;; 	cvta.local.u64 %l5, %local;
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b64 [q0], %l5;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], %trap_pc;
 ;; 	.param .b32 q2;
@@ -215,20 +222,22 @@
 ;; 	exit;
 ;; }
 ;;
-;; .func (.param .align 16 .b8 ret[20]) t1(.param .b64 ctx, .param .b32 depth)
+;; .func (.param .align 16 .b8 ret[20]) t1(.param .b32 context, .param .b32 depth)
 ;; {
-;; 	.reg .b64 %ctx, %local, %l;
+;; 	.reg .b64 %local;
+;; 	.reg .b32 %context_at;
+;; 	.reg .b64 %l;
 ;; 	.reg .b32 %depth, %w;
-;; 	ld.param.b64 %ctx, [ctx];
+;; 	ld.param.b32 %context_at, [context];
+;; 	cvt.u64.u32 %local, %context_at;
 ;; 	ld.param.b32 %depth, [depth];
-;; 	cvta.to.local.u64 %local, %ctx;
-;; 	.param .b64 q0;
+;; 	.param .b32 q0;
 ;; 	.param .b32 q1;
 ;; 	.param .b32 q2;
 ;; 	ld.const.b64 %l, [instance+8];
 ;; 	ld.global.b32 %w, [%l+8];
 ;;
-;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b32 [q0], %context_at;
 ;; 	st.param.b32 [q1], %depth;
 ;; 	st.param.b32 [q2], %w;
 ;; 	.param .b32 p0;

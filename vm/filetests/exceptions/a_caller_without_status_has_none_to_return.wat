@@ -13,17 +13,19 @@
   (func $caller (call $quiet))
   (func (export "f") (call $caller) (call_indirect (i32.const 0))))
 
-;; .func f2(.param .b64 ctx, .param .b32 depth, .param .b32 size)
+;; .func f2(.param .b32 context, .param .b32 depth, .param .b32 size)
 ;; {
-;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
-;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b64 %local;
+;; 	.reg .b32 %context_at;
+;; 	.reg .b64 %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %high, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<6>;
 ;; 	.reg .b64 %d<6>;
 ;; 	.reg .b32 %w<4>;
 ;; 	.reg .b64 %l<3>;
 ;; 	.reg .pred %p<3>;
-;; 	ld.param.b64 %ctx, [ctx];
-;; 	cvta.to.local.u64 %local, %ctx;
+;; 	ld.param.b32 %context_at, [context];
+;; 	cvt.u64.u32 %local, %context_at;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %size, [size];
 ;; 	add.u32 %deeper, %depth, 1;
@@ -35,7 +37,7 @@
 ;; 	add.u32 %w2, %w2, 2;
 ;; 	st.local.b32 [%l1+72], %w2;
 ;; 	{
-;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
+;; 	.param .b32 q0; st.param.b32 [q0], %context_at;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
 ;; 	.param .b32 q2; st.param.b32 [q2], %size;
 ;; 	.param .align 16 .b8 q[16];
@@ -53,10 +55,10 @@
 ;; 	@%p2 bra THROWN_3;
 ;; 	ld.local.b64 %l2, [%local+64];
 ;; 	{
-;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
+;; 	.param .b32 q0; st.param.b32 [q0], %context_at;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
 ;; 	.param .align 16 .b8 q[16];
-;; TYPE_4: .callprototype (.param .align 16 .b8 _[16]) _ (.param .b64 _, .param .b32 _);
+;; TYPE_4: .callprototype (.param .align 16 .b8 _[16]) _ (.param .b32 _, .param .b32 _);
 ;; 	call (q), %l2, (q0, q1), TYPE_4;
 ;; 	ld.param.b32 %w3, [q];
 ;; 	}

@@ -11,14 +11,16 @@
   (func $caller (call $quiet))
   (func (export "f") (call $caller) (call_indirect (i32.const 0))))
 
-;; .func (.param .align 16 .b8 ret[16]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size)
+;; .func (.param .align 16 .b8 ret[16]) f0(.param .b32 context, .param .b32 depth, .param .b32 size)
 ;; {
-;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
-;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b64 %local;
+;; 	.reg .b32 %context_at;
+;; 	.reg .b64 %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %high, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<6>;
 ;; 	.reg .b64 %d<6>;
-;; 	ld.param.b64 %ctx, [ctx];
-;; 	cvta.to.local.u64 %local, %ctx;
+;; 	ld.param.b32 %context_at, [context];
+;; 	cvt.u64.u32 %local, %context_at;
 ;; 	ld.param.b32 %depth, [depth];
 ;; B0:
 ;; 	// return           header 0, r0, x0

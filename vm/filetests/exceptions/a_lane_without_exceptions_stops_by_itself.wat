@@ -11,20 +11,23 @@
       (block $caught (try_table (catch $e $caught) (call $throw)))
       (br_if $again (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))))
 
-;; .func (.param .align 16 .b8 ret[16]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size);
-;; .func (.param .align 16 .b8 ret[16]) f1(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0);
+;; .func (.param .align 16 .b8 ret[16]) f0(.param .b32 context, .param .b32 depth, .param .b32 size);
+;; .func (.param .align 16 .b8 ret[16]) f1(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0);
 ;; .visible .const .align 4 .b32 starts[2] = {0, 3};
 ;;
 ;; // throw
-;; .func (.param .align 16 .b8 ret[16]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size)
+;; .func (.param .align 16 .b8 ret[16]) f0(.param .b32 context, .param .b32 depth, .param .b32 size)
 ;; {
-;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
-;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b64 %local;
+;; 	.reg .b32 %context_at;
+;; 	.reg .b64 %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %high, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<6>;
 ;; 	.reg .b64 %d<6>;
 ;; 	.reg .b32 %w<4>;
-;; 	ld.param.b64 %ctx, [ctx];
-;; 	cvta.to.local.u64 %local, %ctx;
+;; 	.reg .b64 %l<2>;
+;; 	ld.param.b32 %context_at, [context];
+;; 	cvt.u64.u32 %local, %context_at;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %size, [size];
 ;; B0:
@@ -34,9 +37,10 @@
 ;; 	mov.b32 %w2, 0;
 ;; 	st.local.b32 [%local+48], %w2;
 ;; 	ld.const.b32 %w3, [instance+88];
+;; 	cvta.local.u64 %l1, %local;
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b64 [q0], %l1;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], %w1;
 ;; 	.param .b32 q2;
@@ -52,17 +56,19 @@
 ;; }
 ;;
 ;; // loop
-;; .func (.param .align 16 .b8 ret[16]) f1(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0)
+;; .func (.param .align 16 .b8 ret[16]) f1(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0)
 ;; {
-;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
-;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b64 %local;
+;; 	.reg .b32 %context_at;
+;; 	.reg .b64 %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %high, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<9>;
 ;; 	.reg .b64 %d<9>;
 ;; 	.reg .b32 %w<8>;
-;; 	.reg .b64 %l<4>;
+;; 	.reg .b64 %l<5>;
 ;; 	.reg .pred %p<7>;
-;; 	ld.param.b64 %ctx, [ctx];
-;; 	cvta.to.local.u64 %local, %ctx;
+;; 	ld.param.b32 %context_at, [context];
+;; 	cvt.u64.u32 %local, %context_at;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %size, [size];
 ;; 	ld.param.b32 %r0, [a0+0];
@@ -77,7 +83,7 @@
 ;; 	st.local.b32 [%l1+72], %w2;
 ;; 	st.local.b32 [%local+28], %budget;
 ;; 	{
-;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
+;; 	.param .b32 q0; st.param.b32 [q0], %context_at;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
 ;; 	.param .b32 q2; st.param.b32 [q2], %size;
 ;; 	.param .align 16 .b8 q[16];
@@ -108,10 +114,10 @@
 ;; 	@%p2 bra THROWN_3;
 ;; 	ld.local.b64 %l2, [%local+64];
 ;; 	{
-;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
+;; 	.param .b32 q0; st.param.b32 [q0], %context_at;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
 ;; 	.param .align 16 .b8 q[16];
-;; TYPE_4: .callprototype (.param .align 16 .b8 _[16]) _ (.param .b64 _, .param .b32 _);
+;; TYPE_4: .callprototype (.param .align 16 .b8 _[16]) _ (.param .b32 _, .param .b32 _);
 ;; 	call (q), %l2, (q0, q1), TYPE_4;
 ;; 	ld.param.b32 %w3, [q];
 ;; 	}
@@ -142,16 +148,20 @@
 ;; GO_ON_8:
 ;; 	bra COUNTED_7;
 ;; STOP:
+;; 	mov.b32 %trap_kind, 0;
 ;; 	ld.const.b32 %w7, [starts+4];
 ;; 	add.u32 %trap_pc, %trap_pc, %w7;
+;; 	cvta.local.u64 %l4, %local;
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b64 [q0], %l4;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], %trap_pc;
 ;; 	.param .b32 q2;
 ;; 	st.param.b32 [q2], %depth;
-;; 	call gpu_run_poll, (q0, q1, q2);
+;; 	.param .b32 q3;
+;; 	st.param.b32 [q3], %trap_kind;
+;; 	call gpu_run_trap, (q0, q1, q2, q3);
 ;; 	}
 ;; 	exit;
 ;; }
@@ -161,8 +171,10 @@
 ;; {
 ;; 	.local .align 16 .b8 context[940];
 ;; 	.reg .b64 %launch, %args, %context;
-;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
-;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b64 %local;
+;; 	.reg .b32 %context_at;
+;; 	.reg .b64 %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %high, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<9>;
 ;; 	.reg .b64 %d<9>;
 ;; 	.reg .b32 %w<3>;
@@ -172,7 +184,6 @@
 ;; 	mov.u64 %local, context;
 ;; 	cvta.local.u64 %context, %local;
 ;; 	mov.b32 %depth, 1;
-;; 	ld.local.b64 %l1, [%local+848];
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %launch;
@@ -180,14 +191,16 @@
 ;; 	st.param.b64 [q1], %context;
 ;; 	call gpu_run_begin, (q0, q1);
 ;; 	}
-;; 	ld.local.b64 %ctx, [%local+848];
+;; 	ld.local.b64 %l1, [%local+848];
+;; 	cvta.to.local.u64 %l1, %l1;
+;; 	cvt.u32.u64 %context_at, %l1;
 ;; 	ld.const.b64 %size_at, [instance+8];
 ;; 	ld.global.b32 %size, [%size_at+8];
 ;; 	ld.local.b32 %budget, [%local+28];
 ;; 	add.u32 %deeper, %depth, 1;
 ;; 	ld.param.b32 %r0, [args+0];
 ;; 	{
-;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
+;; 	.param .b32 q0; st.param.b32 [q0], %context_at;
 ;; 	.param .b32 q1; st.param.b32 [q1], %depth;
 ;; 	.param .b32 q2; st.param.b32 [q2], %size;
 ;; 	.param .b32 p0;
@@ -216,10 +229,10 @@
 ;; 	@%p2 bra THROWN_3;
 ;; 	ld.local.b64 %l2, [%local+64];
 ;; 	{
-;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
+;; 	.param .b32 q0; st.param.b32 [q0], %context_at;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
 ;; 	.param .align 16 .b8 q[16];
-;; TYPE_4: .callprototype (.param .align 16 .b8 _[16]) _ (.param .b64 _, .param .b32 _);
+;; TYPE_4: .callprototype (.param .align 16 .b8 _[16]) _ (.param .b32 _, .param .b32 _);
 ;; 	call (q), %l2, (q0, q1), TYPE_4;
 ;; 	ld.param.b32 %w1, [q];
 ;; 	}

@@ -11,18 +11,20 @@
       (f32.add (local.get 0) (local.get 1))
       (try_table (param f32) (result f32) (catch $e $caught) (call $may_throw (local.get 2))))))
 
-;; .func (.param .align 16 .b8 ret[20]) f1(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0, .param .b32 a1, .param .b32 a2)
+;; .func (.param .align 16 .b8 ret[20]) f1(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0, .param .b32 a1, .param .b32 a2)
 ;; {
-;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
-;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b64 %local;
+;; 	.reg .b32 %context_at;
+;; 	.reg .b64 %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %high, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<11>;
 ;; 	.reg .b64 %d<11>;
 ;; 	.reg .b32 %w<13>;
-;; 	.reg .b64 %l<5>;
+;; 	.reg .b64 %l<6>;
 ;; 	.reg .pred %p<8>;
 ;; 	.local .align 4 .b8 outer_call[4];
-;; 	ld.param.b64 %ctx, [ctx];
-;; 	cvta.to.local.u64 %local, %ctx;
+;; 	ld.param.b32 %context_at, [context];
+;; 	cvt.u64.u32 %local, %context_at;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %r0, [a0+0];
 ;; 	ld.param.b32 %r1, [a1+0];
@@ -50,7 +52,7 @@
 ;; 	add.u32 %w1, %w1, 4;
 ;; 	st.local.b32 [%l1+72], %w1;
 ;; 	{
-;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
+;; 	.param .b32 q0; st.param.b32 [q0], %context_at;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
 ;; 	.param .b32 q2; st.param.b32 [q2], %size;
 ;; 	.param .b32 p0;
@@ -90,10 +92,10 @@
 ;; 	@%p4 bra THROWN_8;
 ;; 	ld.local.b64 %l2, [%local+64];
 ;; 	{
-;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
+;; 	.param .b32 q0; st.param.b32 [q0], %context_at;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
 ;; 	.param .align 16 .b8 q[16];
-;; TYPE_9: .callprototype (.param .align 16 .b8 _[16]) _ (.param .b64 _, .param .b32 _);
+;; TYPE_9: .callprototype (.param .align 16 .b8 _[16]) _ (.param .b32 _, .param .b32 _);
 ;; 	call (q), %l2, (q0, q1), TYPE_9;
 ;; 	ld.param.b32 %w2, [q];
 ;; 	}
@@ -130,9 +132,10 @@
 ;; TRAP:
 ;; 	ld.const.b32 %w12, [starts+4];
 ;; 	add.u32 %trap_pc, %trap_pc, %w12;
+;; 	cvta.local.u64 %l5, %local;
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b64 [q0], %l5;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], %trap_pc;
 ;; 	.param .b32 q2;

@@ -21,12 +21,14 @@
 ;; {
 ;; 	.local .align 16 .b8 context[944];
 ;; 	.reg .b64 %launch, %args, %context;
-;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
-;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b64 %local;
+;; 	.reg .b32 %context_at;
+;; 	.reg .b64 %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %high, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<12>;
 ;; 	.reg .b64 %d<12>;
 ;; 	.reg .b32 %w<63>;
-;; 	.reg .b64 %l<46>;
+;; 	.reg .b64 %l<41>;
 ;; 	.reg .pred %p<36>;
 ;; 	.local .align 16 .b8 frame[64];
 ;; 	.reg .b64 %frame_at;
@@ -35,7 +37,6 @@
 ;; 	mov.u64 %local, context;
 ;; 	cvta.local.u64 %context, %local;
 ;; 	mov.b32 %depth, 1;
-;; 	ld.local.b64 %l1, [%local+848];
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %launch;
@@ -43,7 +44,9 @@
 ;; 	st.param.b64 [q1], %context;
 ;; 	call gpu_run_begin, (q0, q1);
 ;; 	}
-;; 	ld.local.b64 %ctx, [%local+848];
+;; 	ld.local.b64 %l1, [%local+848];
+;; 	cvta.to.local.u64 %l1, %l1;
+;; 	cvt.u32.u64 %context_at, %l1;
 ;; 	ld.const.b64 %size_at, [instance+8];
 ;; 	ld.global.b32 %size, [%size_at+8];
 ;; 	ld.const.b64 %base, [instance+16];
@@ -173,16 +176,16 @@
 ;; 	add.u32 %w32, %frame, %w31;
 ;; 	add.u32 %w31, %r4, %w27;
 ;; 	cvt.u64.u32 %l11, %w31;
-;; 	add.s64 %l12, %base, %l11;
+;; 	add.s64 %l11, %base, %l11;
 ;; 	@%p14 ld.local.b32 %w30, [%w32];
-;; 	@!%p14 ld.global.b32 %w30, [%l12];
+;; 	@!%p14 ld.global.b32 %w30, [%l11];
 ;; 	add.u32 %w33, %w17, %w27;
 ;; 	add.u32 %w34, %frame, %w33;
 ;; 	add.u32 %w33, %r1, %w27;
-;; 	cvt.u64.u32 %l13, %w33;
-;; 	add.s64 %l14, %base, %l13;
+;; 	cvt.u64.u32 %l12, %w33;
+;; 	add.s64 %l12, %base, %l12;
 ;; 	@%p12 st.local.b32 [%w34], %w30;
-;; 	@!%p12 st.global.b32 [%l14], %w30;
+;; 	@!%p12 st.global.b32 [%l12], %w30;
 ;; 	add.u32 %w27, %w27, %w28;
 ;; 	sub.u32 %w29, %w29, 4;
 ;; 	bra COPY_PIECE_14;
@@ -196,17 +199,17 @@
 ;; 	add.u32 %w36, %w19, %w27;
 ;; 	add.u32 %w37, %frame, %w36;
 ;; 	add.u32 %w36, %r4, %w27;
-;; 	cvt.u64.u32 %l15, %w36;
-;; 	add.s64 %l16, %base, %l15;
+;; 	cvt.u64.u32 %l13, %w36;
+;; 	add.s64 %l13, %base, %l13;
 ;; 	@%p14 ld.local.u8 %w35, [%w37];
-;; 	@!%p14 ld.global.u8 %w35, [%l16];
+;; 	@!%p14 ld.global.u8 %w35, [%l13];
 ;; 	add.u32 %w38, %w17, %w27;
 ;; 	add.u32 %w39, %frame, %w38;
 ;; 	add.u32 %w38, %r1, %w27;
-;; 	cvt.u64.u32 %l17, %w38;
-;; 	add.s64 %l18, %base, %l17;
+;; 	cvt.u64.u32 %l14, %w38;
+;; 	add.s64 %l14, %base, %l14;
 ;; 	@%p12 st.local.b8 [%w39], %w35;
-;; 	@!%p12 st.global.b8 [%l18], %w35;
+;; 	@!%p12 st.global.b8 [%l14], %w35;
 ;; 	add.u32 %w27, %w27, %w28;
 ;; 	sub.u32 %w29, %w29, 1;
 ;; 	bra COPY_PIECE_15;
@@ -216,19 +219,18 @@
 ;; COPY_16:
 ;; 	setp.ge.u32 %p26, %w40, %frame_size;
 ;; 	@%p26 bra COPIED_17;
-;; 	cvt.u64.u32 %l19, %w40;
-;; 	add.s64 %l20, %frame_at, %l19;
+;; 	cvt.u64.u32 %l15, %w40;
+;; 	add.s64 %l16, %frame_at, %l15;
 ;; 	add.u32 %w41, %frame, %w40;
-;; 	ld.local.b64 %l21, [%w41];
+;; 	ld.local.b64 %l17, [%w41];
 ;; 	add.u32 %w42, %frame, %w40;
-;; 	ld.local.b64 %l22, [%w42+8];
-;; 	st.global.b64 [%l20], %l21;
-;; 	st.global.b64 [%l20+8], %l22;
+;; 	ld.local.b64 %l18, [%w42+8];
+;; 	st.global.b64 [%l16], %l17;
+;; 	st.global.b64 [%l16+8], %l18;
 ;; 	add.u32 %w40, %w40, 16;
 ;; 	bra COPY_16;
 ;; COPIED_17:
 ;; COPY_APART_11:
-;; 	ld.local.b64 %l23, [%local+848];
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %base;
@@ -252,14 +254,14 @@
 ;; COPY_20:
 ;; 	setp.ge.u32 %p28, %w45, %frame_size;
 ;; 	@%p28 bra COPIED_21;
-;; 	cvt.u64.u32 %l29, %w45;
-;; 	add.s64 %l30, %frame_at, %l29;
-;; 	ld.global.b64 %l31, [%l30];
-;; 	ld.global.b64 %l32, [%l30+8];
+;; 	cvt.u64.u32 %l24, %w45;
+;; 	add.s64 %l25, %frame_at, %l24;
+;; 	ld.global.b64 %l26, [%l25];
+;; 	ld.global.b64 %l27, [%l25+8];
 ;; 	add.u32 %w46, %frame, %w45;
-;; 	st.local.b64 [%w46], %l31;
+;; 	st.local.b64 [%w46], %l26;
 ;; 	add.u32 %w47, %frame, %w45;
-;; 	st.local.b64 [%w47+8], %l32;
+;; 	st.local.b64 [%w47+8], %l27;
 ;; 	add.u32 %w45, %w45, 16;
 ;; 	bra COPY_20;
 ;; COPIED_21:
@@ -275,8 +277,8 @@
 ;; 	setp.lt.or.u32 %p30, %r5, %w48, %p31;
 ;; 	@%p30 bra TRAP_23;
 ;; 	ld.const.b32 %w51, [instance+80];
-;; 	mad.wide.u32 %l33, %w51, 8, %globals;
-;; 	st.global.b32 [%l33], %r5;
+;; 	mad.wide.u32 %l28, %w51, 8, %globals;
+;; 	st.global.b32 [%l28], %r5;
 ;; 	// load32           r5, r4, +0
 ;; 	sub.u32 %w52, %r4, %frame_low;
 ;; 	add.u32 %w52, %w52, 0;
@@ -289,36 +291,36 @@
 ;; 	sub.u32 %w54, %size, 4;
 ;; 	setp.gt.u32 %p33, %r4, %w54;
 ;; 	@%p33 bra TRAP_26;
-;; 	cvt.u64.u32 %l34, %r4;
-;; 	add.s64 %l34, %base, %l34;
-;; 	ld.global.b32 %r5, [%l34+0];
+;; 	cvt.u64.u32 %l29, %r4;
+;; 	add.s64 %l29, %base, %l29;
+;; 	ld.global.b32 %r5, [%l29+0];
 ;; ACCESSED_24:
 ;; 	// return           header 2, r5, x1
 ;; 	mov.b32 %w55, 0;
 ;; COPY_27:
 ;; 	setp.ge.u32 %p34, %w55, %frame_size;
 ;; 	@%p34 bra COPIED_28;
-;; 	cvt.u64.u32 %l35, %w55;
-;; 	add.s64 %l36, %frame_at, %l35;
+;; 	cvt.u64.u32 %l30, %w55;
+;; 	add.s64 %l31, %frame_at, %l30;
 ;; 	add.u32 %w56, %frame, %w55;
-;; 	ld.local.b64 %l37, [%w56];
+;; 	ld.local.b64 %l32, [%w56];
 ;; 	add.u32 %w57, %frame, %w55;
-;; 	ld.local.b64 %l38, [%w57+8];
-;; 	st.global.b64 [%l36], %l37;
-;; 	st.global.b64 [%l36+8], %l38;
+;; 	ld.local.b64 %l33, [%w57+8];
+;; 	st.global.b64 [%l31], %l32;
+;; 	st.global.b64 [%l31+8], %l33;
 ;; 	add.u32 %w55, %w55, 16;
 ;; 	bra COPY_27;
 ;; COPIED_28:
-;; 	ld.global.b64 %l39, [%launch+88];
+;; 	ld.global.b64 %l34, [%launch+88];
 ;; 	ld.local.b32 %w58, [%local+24];
-;; 	mad.wide.u32 %l39, %w58, 4, %l39;
-;; 	st.global.b32 [%l39+0], %r5;
+;; 	mad.wide.u32 %l34, %w58, 4, %l34;
+;; 	st.global.b32 [%l34+0], %r5;
 ;; 	bra DONE;
 ;; DONE:
-;; 	ld.local.b64 %l40, [%local+848];
+;; 	ld.local.b64 %l35, [%local+848];
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %l40;
+;; 	st.param.b64 [q0], %l35;
 ;; 	call gpu_run_finish, (q0);
 ;; 	}
 ;; 	ret;
@@ -330,30 +332,30 @@
 ;; 	mov.b32 %trap_pc, 6;
 ;; 	bra TRAP_BOUNDS;
 ;; MORE_18:
-;; 	ld.const.b64 %l24, [instance+8];
-;; 	cvt.u64.u32 %l25, %r1;
-;; 	cvt.u64.u32 %l26, %r4;
-;; 	cvt.u64.u32 %l27, %r7;
+;; 	ld.const.b64 %l19, [instance+8];
+;; 	cvt.u64.u32 %l20, %r1;
+;; 	cvt.u64.u32 %l21, %r4;
+;; 	cvt.u64.u32 %l22, %r7;
 ;; 	ld.const.b32 %w44, [starts+0];
 ;; 	add.u32 %w44, %w44, 8;
-;; 	ld.local.b64 %l28, [%local+848];
+;; 	ld.local.b64 %l23, [%local+848];
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %l28;
+;; 	st.param.b64 [q0], %l23;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], %w44;
 ;; 	.param .b32 q2;
 ;; 	st.param.b32 [q2], %depth;
 ;; 	.param .b64 q3;
-;; 	st.param.b64 [q3], %l24;
+;; 	st.param.b64 [q3], %l19;
 ;; 	.param .b64 q4;
-;; 	st.param.b64 [q4], %l24;
+;; 	st.param.b64 [q4], %l19;
 ;; 	.param .b64 q5;
-;; 	st.param.b64 [q5], %l25;
+;; 	st.param.b64 [q5], %l20;
 ;; 	.param .b64 q6;
-;; 	st.param.b64 [q6], %l26;
+;; 	st.param.b64 [q6], %l21;
 ;; 	.param .b64 q7;
-;; 	st.param.b64 [q7], %l27;
+;; 	st.param.b64 [q7], %l22;
 ;; 	call gpu_run_copy, (q0, q1, q2, q3, q4, q5, q6, q7);
 ;; 	}
 ;; 	bra DONE_19;
@@ -371,23 +373,23 @@
 ;; COPY_29:
 ;; 	setp.ge.u32 %p35, %w59, %frame_size;
 ;; 	@%p35 bra COPIED_30;
-;; 	cvt.u64.u32 %l41, %w59;
-;; 	add.s64 %l42, %frame_at, %l41;
+;; 	cvt.u64.u32 %l36, %w59;
+;; 	add.s64 %l37, %frame_at, %l36;
 ;; 	add.u32 %w60, %frame, %w59;
-;; 	ld.local.b64 %l43, [%w60];
+;; 	ld.local.b64 %l38, [%w60];
 ;; 	add.u32 %w61, %frame, %w59;
-;; 	ld.local.b64 %l44, [%w61+8];
-;; 	st.global.b64 [%l42], %l43;
-;; 	st.global.b64 [%l42+8], %l44;
+;; 	ld.local.b64 %l39, [%w61+8];
+;; 	st.global.b64 [%l37], %l38;
+;; 	st.global.b64 [%l37+8], %l39;
 ;; 	add.u32 %w59, %w59, 16;
 ;; 	bra COPY_29;
 ;; COPIED_30:
 ;; 	ld.const.b32 %w62, [starts+0];
 ;; 	add.u32 %trap_pc, %trap_pc, %w62;
-;; 	ld.local.b64 %l45, [%local+848];
+;; 	ld.local.b64 %l40, [%local+848];
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %l45;
+;; 	st.param.b64 [q0], %l40;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], %trap_pc;
 ;; 	.param .b32 q2;

@@ -13,19 +13,21 @@
     (global.set $__stack_pointer (i32.add (local.get $p) (i32.const 32)))
     (i32.load (local.get $p))))
 
-;; .func f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0);
+;; .func f0(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0);
 ;; .visible .const .align 4 .b32 starts[2] = {0, 4};
 ;;
 ;; // use
-;; .func f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0)
+;; .func f0(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0)
 ;; {
-;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
-;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b64 %local;
+;; 	.reg .b32 %context_at;
+;; 	.reg .b64 %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %high, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<9>;
 ;; 	.reg .b64 %d<9>;
 ;; 	.reg .b64 %l<2>;
-;; 	ld.param.b64 %ctx, [ctx];
-;; 	cvta.to.local.u64 %local, %ctx;
+;; 	ld.param.b32 %context_at, [context];
+;; 	cvt.u64.u32 %local, %context_at;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %size, [size];
 ;; 	ld.param.b32 %r0, [a0+0];
@@ -46,8 +48,10 @@
 ;; {
 ;; 	.local .align 16 .b8 context[940];
 ;; 	.reg .b64 %launch, %args, %context;
-;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
-;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b64 %local;
+;; 	.reg .b32 %context_at;
+;; 	.reg .b64 %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %high, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<11>;
 ;; 	.reg .b64 %d<11>;
 ;; 	.reg .b32 %w<38>;
@@ -60,7 +64,6 @@
 ;; 	mov.u64 %local, context;
 ;; 	cvta.local.u64 %context, %local;
 ;; 	mov.b32 %depth, 1;
-;; 	ld.local.b64 %l1, [%local+848];
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %launch;
@@ -68,7 +71,9 @@
 ;; 	st.param.b64 [q1], %context;
 ;; 	call gpu_run_begin, (q0, q1);
 ;; 	}
-;; 	ld.local.b64 %ctx, [%local+848];
+;; 	ld.local.b64 %l1, [%local+848];
+;; 	cvta.to.local.u64 %l1, %l1;
+;; 	cvt.u32.u64 %context_at, %l1;
 ;; 	ld.const.b64 %size_at, [instance+8];
 ;; 	ld.global.b32 %size, [%size_at+8];
 ;; 	ld.const.b64 %base, [instance+16];
@@ -171,7 +176,7 @@
 ;; 	add.u32 %w21, %w21, 9;
 ;; 	st.local.b32 [%l15+72], %w21;
 ;; 	{
-;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
+;; 	.param .b32 q0; st.param.b32 [q0], %context_at;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
 ;; 	.param .b32 q2; st.param.b32 [q2], %size;
 ;; 	.param .b32 p0;

@@ -11,20 +11,23 @@
       (br_if $next (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
     (local.get $sum)))
 
-;; .func (.param .align 16 .b8 ret[4]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0);
+;; .func (.param .align 16 .b8 ret[4]) f0(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0);
 ;; .visible .const .align 4 .b32 starts[1] = {0};
 ;;
 ;; // sum
-;; .func (.param .align 16 .b8 ret[4]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0)
+;; .func (.param .align 16 .b8 ret[4]) f0(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0)
 ;; {
-;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
-;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b64 %local;
+;; 	.reg .b32 %context_at;
+;; 	.reg .b64 %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %high, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<11>;
 ;; 	.reg .b64 %d<11>;
-;; 	.reg .b32 %w<4>;
-;; 	.reg .pred %p<6>;
-;; 	ld.param.b64 %ctx, [ctx];
-;; 	cvta.to.local.u64 %local, %ctx;
+;; 	.reg .b32 %w<3>;
+;; 	.reg .b64 %l<2>;
+;; 	.reg .pred %p<5>;
+;; 	ld.param.b32 %context_at, [context];
+;; 	cvt.u64.u32 %local, %context_at;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %r0, [a0+0];
 ;; 	ld.local.b32 %budget, [%local+28];
@@ -44,10 +47,6 @@
 ;; 	// br_i32.add_ne_imm r0, r0, -1, 0, @2
 ;; 	add.u32 %r0, %r0, -1;
 ;; 	setp.ne.u32 %p2, %r0, 0;
-;; 	sub.u32 %budget, %budget, 1;
-;; 	setp.le.s32 %p3, %budget, 0;
-;; 	@%p3 bra POLL_2;
-;; COUNTED_3:
 ;; 	@%p2 bra LOOP1;
 ;; 	bra B2;
 ;; B1_1:
@@ -145,23 +144,24 @@
 ;; 	mad.lo.s32 %r3, %r0, %r0, %r3;
 ;; 	// br_i32.add_ne_imm r0, r0, -1, 0, @2
 ;; 	add.u32 %r0, %r0, -1;
-;; 	setp.ne.u32 %p4, %r0, 0;
+;; 	setp.ne.u32 %p3, %r0, 0;
 ;; 	sub.u32 %budget, %budget, 1;
-;; 	setp.le.s32 %p5, %budget, 0;
-;; 	@%p5 bra POLL_20;
-;; COUNTED_21:
-;; 	@%p4 bra B1_1;
+;; 	setp.le.s32 %p4, %budget, 0;
+;; 	@%p4 bra POLL_18;
+;; COUNTED_19:
+;; 	@%p3 bra B1_1;
 ;; B2:
 ;; 	// return           header 1, r3, x1
 ;; 	st.local.b32 [%local+28], %budget;
 ;; 	st.param.b32 [ret+0], %r3;
 ;; 	ret;
-;; POLL_2:
+;; POLL_18:
 ;; 	ld.const.b32 %w2, [starts+0];
 ;; 	add.u32 %w2, %w2, 2;
+;; 	cvta.local.u64 %l1, %local;
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b64 [q0], %l1;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], %w2;
 ;; 	.param .b32 q2;
@@ -169,21 +169,7 @@
 ;; 	call gpu_run_poll, (q0, q1, q2);
 ;; 	}
 ;; 	mov.b32 %budget, 4096;
-;; 	bra COUNTED_3;
-;; POLL_20:
-;; 	ld.const.b32 %w3, [starts+0];
-;; 	add.u32 %w3, %w3, 2;
-;; 	{
-;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %ctx;
-;; 	.param .b32 q1;
-;; 	st.param.b32 [q1], %w3;
-;; 	.param .b32 q2;
-;; 	st.param.b32 [q2], %depth;
-;; 	call gpu_run_poll, (q0, q1, q2);
-;; 	}
-;; 	mov.b32 %budget, 4096;
-;; 	bra COUNTED_21;
+;; 	bra COUNTED_19;
 ;; }
 ;;
 ;; .visible .global .align 8 .u64 functions[1] = {f0};

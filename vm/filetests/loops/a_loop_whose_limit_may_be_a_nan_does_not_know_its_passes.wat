@@ -10,16 +10,19 @@
       (br_if $again (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (local.get $limit))))
     (local.get $i)))
 
-;; .func (.param .align 16 .b8 ret[4]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0, .param .b32 a1)
+;; .func (.param .align 16 .b8 ret[4]) f0(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0, .param .b32 a1)
 ;; {
-;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
-;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b64 %local;
+;; 	.reg .b32 %context_at;
+;; 	.reg .b64 %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %high, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<12>;
 ;; 	.reg .b64 %d<12>;
 ;; 	.reg .b32 %w<18>;
+;; 	.reg .b64 %l<2>;
 ;; 	.reg .pred %p<34>;
-;; 	ld.param.b64 %ctx, [ctx];
-;; 	cvta.to.local.u64 %local, %ctx;
+;; 	ld.param.b32 %context_at, [context];
+;; 	cvt.u64.u32 %local, %context_at;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %r0, [a0+0];
 ;; 	ld.param.b32 %r1, [a1+0];
@@ -171,9 +174,10 @@
 ;; POLL_2:
 ;; 	ld.const.b32 %w17, [starts+0];
 ;; 	add.u32 %w17, %w17, 4;
+;; 	cvta.local.u64 %l1, %local;
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b64 [q0], %l1;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], %w17;
 ;; 	.param .b32 q2;

@@ -9,16 +9,19 @@
       (br_if $again (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (local.get $limit))))
     (local.get $i)))
 
-;; .func (.param .align 16 .b8 ret[4]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0, .param .b32 a1)
+;; .func (.param .align 16 .b8 ret[4]) f0(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0, .param .b32 a1)
 ;; {
-;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
-;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b64 %local;
+;; 	.reg .b32 %context_at;
+;; 	.reg .b64 %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %high, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<12>;
 ;; 	.reg .b64 %d<12>;
-;; 	.reg .b32 %w<4>;
-;; 	.reg .pred %p<7>;
-;; 	ld.param.b64 %ctx, [ctx];
-;; 	cvta.to.local.u64 %local, %ctx;
+;; 	.reg .b32 %w<3>;
+;; 	.reg .b64 %l<2>;
+;; 	.reg .pred %p<6>;
+;; 	ld.param.b32 %context_at, [context];
+;; 	cvt.u64.u32 %local, %context_at;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %r0, [a0+0];
 ;; 	ld.param.b32 %r1, [a1+0];
@@ -40,10 +43,6 @@
 ;; 	// br_i32.add_lt_u  r4, r4, 1, r5, @3
 ;; 	add.u32 %r4, %r4, 1;
 ;; 	setp.lt.u32 %p3, %r4, %r5;
-;; 	sub.u32 %budget, %budget, 1;
-;; 	setp.le.s32 %p4, %budget, 0;
-;; 	@%p4 bra POLL_1;
-;; COUNTED_2:
 ;; 	@%p3 bra LOOP1;
 ;; 	bra B2;
 ;; B1_1:
@@ -94,12 +93,12 @@
 ;; B1_16:
 ;; 	// br_i32.add_lt_u  r4, r4, 1, r5, @3
 ;; 	add.u32 %r4, %r4, 16;
-;; 	setp.lt.u32 %p5, %r4, %r5;
+;; 	setp.lt.u32 %p4, %r4, %r5;
 ;; 	sub.u32 %budget, %budget, 1;
-;; 	setp.le.s32 %p6, %budget, 0;
-;; 	@%p6 bra POLL_3;
-;; COUNTED_4:
-;; 	@%p5 bra B1_1;
+;; 	setp.le.s32 %p5, %budget, 0;
+;; 	@%p5 bra POLL_1;
+;; COUNTED_2:
+;; 	@%p4 bra B1_1;
 ;; B2:
 ;; 	// return           header 2, r4, x1
 ;; 	st.local.b32 [%local+28], %budget;
@@ -108,9 +107,10 @@
 ;; POLL_1:
 ;; 	ld.const.b32 %w2, [starts+0];
 ;; 	add.u32 %w2, %w2, 3;
+;; 	cvta.local.u64 %l1, %local;
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b64 [q0], %l1;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], %w2;
 ;; 	.param .b32 q2;
@@ -119,18 +119,4 @@
 ;; 	}
 ;; 	mov.b32 %budget, 4096;
 ;; 	bra COUNTED_2;
-;; POLL_3:
-;; 	ld.const.b32 %w3, [starts+0];
-;; 	add.u32 %w3, %w3, 3;
-;; 	{
-;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %ctx;
-;; 	.param .b32 q1;
-;; 	st.param.b32 [q1], %w3;
-;; 	.param .b32 q2;
-;; 	st.param.b32 [q2], %depth;
-;; 	call gpu_run_poll, (q0, q1, q2);
-;; 	}
-;; 	mov.b32 %budget, 4096;
-;; 	bra COUNTED_4;
 ;; }

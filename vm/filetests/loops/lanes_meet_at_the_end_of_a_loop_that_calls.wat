@@ -15,18 +15,20 @@
       (br_if $next (i32.and (local.get $x) (i32.const 2))))
     (local.get $x)))
 
-;; .func (.param .align 16 .b8 ret[4]) f1(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0)
+;; .func (.param .align 16 .b8 ret[4]) f1(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0)
 ;; {
-;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
-;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b64 %local;
+;; 	.reg .b32 %context_at;
+;; 	.reg .b64 %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %high, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<9>;
 ;; 	.reg .b64 %d<9>;
 ;; 	.reg .b32 %w<17>;
-;; 	.reg .b64 %l<3>;
+;; 	.reg .b64 %l<5>;
 ;; 	.reg .pred %p<10>;
 ;; 	.local .align 4 .b8 outer_call[4];
-;; 	ld.param.b64 %ctx, [ctx];
-;; 	cvta.to.local.u64 %local, %ctx;
+;; 	ld.param.b32 %context_at, [context];
+;; 	cvt.u64.u32 %local, %context_at;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %r0, [a0+0];
 ;; 	ld.const.b64 %size_at, [instance+8];
@@ -67,7 +69,7 @@
 ;; 	mov.u32 %w9, %lanemask_eq;
 ;; 	or.b32 %w8, %w8, %w9;
 ;; 	{
-;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
+;; 	.param .b32 q0; st.param.b32 [q0], %context_at;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
 ;; 	.param .b32 q2; st.param.b32 [q2], %size;
 ;; 	.param .b32 p0;
@@ -146,9 +148,10 @@
 ;; POLL_12:
 ;; 	ld.const.b32 %w15, [starts+4];
 ;; 	add.u32 %w15, %w15, 1;
+;; 	cvta.local.u64 %l3, %local;
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b64 [q0], %l3;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], %w15;
 ;; 	.param .b32 q2;
@@ -171,9 +174,10 @@
 ;; TRAP:
 ;; 	ld.const.b32 %w16, [starts+4];
 ;; 	add.u32 %trap_pc, %trap_pc, %w16;
+;; 	cvta.local.u64 %l4, %local;
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b64 [q0], %l4;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], %trap_pc;
 ;; 	.param .b32 q2;

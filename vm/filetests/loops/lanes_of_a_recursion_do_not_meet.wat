@@ -8,18 +8,20 @@
       (br_if $next (local.tee $x (i32.shr_u (local.get $x) (i32.const 1)))))
     (local.get $x)))
 
-;; .func (.param .align 16 .b8 ret[4]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0)
+;; .func (.param .align 16 .b8 ret[4]) f0(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0)
 ;; {
-;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
-;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b64 %local;
+;; 	.reg .b32 %context_at;
+;; 	.reg .b64 %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %high, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<9>;
 ;; 	.reg .b64 %d<9>;
 ;; 	.reg .b32 %w<15>;
-;; 	.reg .b64 %l<4>;
+;; 	.reg .b64 %l<7>;
 ;; 	.reg .pred %p<10>;
 ;; 	.local .align 4 .b8 outer_call[4];
-;; 	ld.param.b64 %ctx, [ctx];
-;; 	cvta.to.local.u64 %local, %ctx;
+;; 	ld.param.b32 %context_at, [context];
+;; 	cvt.u64.u32 %local, %context_at;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %r0, [a0+0];
 ;; 	ld.const.b64 %size_at, [instance+8];
@@ -51,23 +53,23 @@
 ;; 	ld.local.v2.b32 {%w3, %w4}, [%local+32];
 ;; 	setp.lt.u32 %p4, %w2, %w3;
 ;; 	setp.ge.or.u32 %p3, %depth, %w4, %p4;
-;; 	mad.wide.u32 %l1, %depth, 4, %local;
+;; 	mad.wide.u32 %l2, %depth, 4, %local;
 ;; 	@%p3 bra UNUSUAL_5;
 ;; USUAL_6:
 ;; 	ld.const.b32 %w5, [starts+0];
 ;; 	add.u32 %w5, %w5, 4;
-;; 	st.local.b32 [%l1+72], %w5;
+;; 	st.local.b32 [%l2+72], %w5;
 ;; 	st.local.b32 [%local+28], %budget;
-;; 	ld.global.b64 %l2, [again0];
+;; 	ld.global.b64 %l3, [again0];
 ;; 	{
-;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
+;; 	.param .b32 q0; st.param.b32 [q0], %context_at;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
 ;; 	.param .b32 q2; st.param.b32 [q2], %size;
 ;; 	.param .b32 p0;
 ;; 	st.param.b32 [p0+0], %r3;
 ;; 	.param .align 16 .b8 q[4];
-;; TYPE_9: .callprototype (.param .align 16 .b8 _[4]) _ (.param .b64 _, .param .b32 _, .param .b32 _, .param .b32 _);
-;; 	call (q), %l2, (q0, q1, q2, p0), TYPE_9;
+;; TYPE_9: .callprototype (.param .align 16 .b8 _[4]) _ (.param .b32 _, .param .b32 _, .param .b32 _, .param .b32 _);
+;; 	call (q), %l3, (q0, q1, q2, p0), TYPE_9;
 ;; 	ld.param.b32 %r3, [q+0];
 ;; 	}
 ;; CAME_BACK_7:
@@ -100,9 +102,10 @@
 ;; POLL_1:
 ;; 	ld.const.b32 %w1, [starts+0];
 ;; 	add.u32 %w1, %w1, 0;
+;; 	cvta.local.u64 %l1, %local;
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b64 [q0], %l1;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], %w1;
 ;; 	.param .b32 q2;
@@ -120,25 +123,26 @@
 ;; 	setp.ge.or.u32 %p5, %depth, %w7, %p4;
 ;; 	@%p5 bra TRAP_8;
 ;; 	and.b32 %w8, %depth, 63;
-;; 	mad.wide.u32 %l1, %w8, 4, %local;
-;; 	ld.local.b32 %w9, [%l1+72];
+;; 	mad.wide.u32 %l2, %w8, 4, %local;
+;; 	ld.local.b32 %w9, [%l2+72];
 ;; 	st.local.b32 [outer_call], %w9;
 ;; 	sub.u32 %w10, %depth, 65;
 ;; 	setp.lt.u32 %p6, %w10, 16;
-;; 	@%p6 st.local.b32 [%l1+324], %w9;
+;; 	@%p6 st.local.b32 [%l2+324], %w9;
 ;; 	bra USUAL_6;
 ;; PUT_BACK_11:
 ;; 	and.b32 %w12, %depth, 63;
-;; 	mad.wide.u32 %l3, %w12, 4, %local;
+;; 	mad.wide.u32 %l4, %w12, 4, %local;
 ;; 	ld.local.b32 %w11, [outer_call];
-;; 	st.local.b32 [%l3+72], %w11;
+;; 	st.local.b32 [%l4+72], %w11;
 ;; 	bra IS_BACK_12;
 ;; POLL_14:
 ;; 	ld.const.b32 %w13, [starts+0];
 ;; 	add.u32 %w13, %w13, 1;
+;; 	cvta.local.u64 %l5, %local;
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b64 [q0], %l5;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], %w13;
 ;; 	.param .b32 q2;
@@ -150,9 +154,10 @@
 ;; TRAP:
 ;; 	ld.const.b32 %w14, [starts+0];
 ;; 	add.u32 %trap_pc, %trap_pc, %w14;
+;; 	cvta.local.u64 %l6, %local;
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b64 [q0], %l6;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], %trap_pc;
 ;; 	.param .b32 q2;

@@ -10,18 +10,20 @@
       (then (i32.const 1))
       (else (i32.add (call $step (local.get $x)) (call $down (i32.sub (local.get $x) (i32.const 2))))))))
 
-;; .func (.param .align 16 .b8 ret[4]) f1(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0)
+;; .func (.param .align 16 .b8 ret[4]) f1(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0)
 ;; {
-;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
-;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b64 %local;
+;; 	.reg .b32 %context_at;
+;; 	.reg .b64 %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %high, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<10>;
 ;; 	.reg .b64 %d<10>;
 ;; 	.reg .b32 %w<23>;
-;; 	.reg .b64 %l<6>;
+;; 	.reg .b64 %l<8>;
 ;; 	.reg .pred %p<11>;
 ;; 	.local .align 4 .b8 outer_call[4];
-;; 	ld.param.b64 %ctx, [ctx];
-;; 	cvta.to.local.u64 %local, %ctx;
+;; 	ld.param.b32 %context_at, [context];
+;; 	cvt.u64.u32 %local, %context_at;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %r0, [a0+0];
 ;; 	ld.const.b64 %size_at, [instance+8];
@@ -48,17 +50,17 @@
 ;; 	mov.b32 %r3, %r0;
 ;; 	// call             r3, step
 ;; 	setp.ge.u32 %p3, %depth, 64;
-;; 	mad.wide.u32 %l1, %depth, 4, %local;
+;; 	mad.wide.u32 %l2, %depth, 4, %local;
 ;; 	@%p3 bra UNUSUAL_4;
 ;; USUAL_5:
 ;; 	ld.const.b32 %w2, [starts+4];
 ;; 	add.u32 %w2, %w2, 6;
-;; 	st.local.b32 [%l1+72], %w2;
+;; 	st.local.b32 [%l2+72], %w2;
 ;; 	activemask.b32 %w4;
 ;; 	mov.u32 %w5, %lanemask_eq;
 ;; 	or.b32 %w4, %w4, %w5;
 ;; 	{
-;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
+;; 	.param .b32 q0; st.param.b32 [q0], %context_at;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
 ;; 	.param .b32 q2; st.param.b32 [q2], %size;
 ;; 	.param .b32 p0;
@@ -81,22 +83,22 @@
 ;; 	add.u32 %w12, %w12, 728;
 ;; 	setp.lt.u32 %p7, %w11, %w12;
 ;; 	setp.ge.or.u32 %p6, %depth, %w13, %p7;
-;; 	mad.wide.u32 %l3, %depth, 4, %local;
+;; 	mad.wide.u32 %l4, %depth, 4, %local;
 ;; 	@%p6 bra UNUSUAL_12;
 ;; USUAL_13:
 ;; 	ld.const.b32 %w14, [starts+4];
 ;; 	add.u32 %w14, %w14, 8;
-;; 	st.local.b32 [%l3+72], %w14;
-;; 	ld.global.b64 %l4, [again1];
+;; 	st.local.b32 [%l4+72], %w14;
+;; 	ld.global.b64 %l5, [again1];
 ;; 	{
-;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
+;; 	.param .b32 q0; st.param.b32 [q0], %context_at;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
 ;; 	.param .b32 q2; st.param.b32 [q2], %size;
 ;; 	.param .b32 p0;
 ;; 	st.param.b32 [p0+0], %r4;
 ;; 	.param .align 16 .b8 q[4];
-;; TYPE_16: .callprototype (.param .align 16 .b8 _[4]) _ (.param .b64 _, .param .b32 _, .param .b32 _, .param .b32 _);
-;; 	call (q), %l4, (q0, q1, q2, p0), TYPE_16;
+;; TYPE_16: .callprototype (.param .align 16 .b8 _[4]) _ (.param .b32 _, .param .b32 _, .param .b32 _, .param .b32 _);
+;; 	call (q), %l5, (q0, q1, q2, p0), TYPE_16;
 ;; 	ld.param.b32 %r4, [q+0];
 ;; 	}
 ;; CAME_BACK_14:
@@ -113,9 +115,10 @@
 ;; POLL_1:
 ;; 	ld.const.b32 %w1, [starts+4];
 ;; 	add.u32 %w1, %w1, 0;
+;; 	cvta.local.u64 %l1, %local;
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b64 [q0], %l1;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], %w1;
 ;; 	.param .b32 q2;
@@ -130,18 +133,18 @@
 ;; 	bra TRAP;
 ;; UNUSUAL_4:
 ;; 	and.b32 %w6, %depth, 63;
-;; 	mad.wide.u32 %l1, %w6, 4, %local;
-;; 	ld.local.b32 %w7, [%l1+72];
+;; 	mad.wide.u32 %l2, %w6, 4, %local;
+;; 	ld.local.b32 %w7, [%l2+72];
 ;; 	st.local.b32 [outer_call], %w7;
 ;; 	sub.u32 %w8, %depth, 65;
 ;; 	setp.lt.u32 %p4, %w8, 16;
-;; 	@%p4 st.local.b32 [%l1+324], %w7;
+;; 	@%p4 st.local.b32 [%l2+324], %w7;
 ;; 	bra USUAL_5;
 ;; PUT_BACK_9:
 ;; 	and.b32 %w10, %depth, 63;
-;; 	mad.wide.u32 %l2, %w10, 4, %local;
+;; 	mad.wide.u32 %l3, %w10, 4, %local;
 ;; 	ld.local.b32 %w9, [outer_call];
-;; 	st.local.b32 [%l2+72], %w9;
+;; 	st.local.b32 [%l3+72], %w9;
 ;; 	bra IS_BACK_10;
 ;; TRAP_15:
 ;; 	mov.b32 %trap_pc, 7;
@@ -152,25 +155,26 @@
 ;; 	setp.ge.or.u32 %p8, %depth, %w16, %p7;
 ;; 	@%p8 bra TRAP_15;
 ;; 	and.b32 %w17, %depth, 63;
-;; 	mad.wide.u32 %l3, %w17, 4, %local;
-;; 	ld.local.b32 %w18, [%l3+72];
+;; 	mad.wide.u32 %l4, %w17, 4, %local;
+;; 	ld.local.b32 %w18, [%l4+72];
 ;; 	st.local.b32 [outer_call], %w18;
 ;; 	sub.u32 %w19, %depth, 65;
 ;; 	setp.lt.u32 %p9, %w19, 16;
-;; 	@%p9 st.local.b32 [%l3+324], %w18;
+;; 	@%p9 st.local.b32 [%l4+324], %w18;
 ;; 	bra USUAL_13;
 ;; PUT_BACK_18:
 ;; 	and.b32 %w21, %depth, 63;
-;; 	mad.wide.u32 %l5, %w21, 4, %local;
+;; 	mad.wide.u32 %l6, %w21, 4, %local;
 ;; 	ld.local.b32 %w20, [outer_call];
-;; 	st.local.b32 [%l5+72], %w20;
+;; 	st.local.b32 [%l6+72], %w20;
 ;; 	bra IS_BACK_19;
 ;; TRAP:
 ;; 	ld.const.b32 %w22, [starts+4];
 ;; 	add.u32 %trap_pc, %trap_pc, %w22;
+;; 	cvta.local.u64 %l7, %local;
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b64 [q0], %l7;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], %trap_pc;
 ;; 	.param .b32 q2;

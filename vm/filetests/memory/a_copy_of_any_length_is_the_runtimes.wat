@@ -7,21 +7,23 @@
   (func (export "move") (param $to i32) (param $from i32) (param $len i32)
     (memory.copy (local.get $to) (local.get $from) (local.get $len))))
 
-;; .func f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0, .param .b32 a1, .param .b32 a2);
+;; .func f0(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0, .param .b32 a1, .param .b32 a2);
 ;; .visible .const .align 4 .b32 starts[1] = {0};
 ;;
 ;; // move
-;; .func f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0, .param .b32 a1, .param .b32 a2)
+;; .func f0(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0, .param .b32 a1, .param .b32 a2)
 ;; {
-;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
-;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b64 %local;
+;; 	.reg .b32 %context_at;
+;; 	.reg .b64 %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %high, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<12>;
 ;; 	.reg .b64 %d<12>;
 ;; 	.reg .b32 %w<3>;
-;; 	.reg .b64 %l<5>;
+;; 	.reg .b64 %l<6>;
 ;; 	.reg .pred %p<2>;
-;; 	ld.param.b64 %ctx, [ctx];
-;; 	cvta.to.local.u64 %local, %ctx;
+;; 	ld.param.b32 %context_at, [context];
+;; 	cvt.u64.u32 %local, %context_at;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %r0, [a0+0];
 ;; 	ld.param.b32 %r1, [a1+0];
@@ -58,9 +60,10 @@
 ;; 	cvt.u64.u32 %l4, %r2;
 ;; 	ld.const.b32 %w2, [starts+0];
 ;; 	add.u32 %w2, %w2, 1;
+;; 	cvta.local.u64 %l5, %local;
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b64 [q0], %l5;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], %w2;
 ;; 	.param .b32 q2;

@@ -7,18 +7,20 @@
   (func (export "take") (param $i i32) (result i64)
     (i64.atomic.rmw.sub offset=8 (i32.and (local.get $i) (i32.const 0xff8)) (i64.const 1))))
 
-;; .func (.param .align 16 .b8 ret[8]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0);
+;; .func (.param .align 16 .b8 ret[8]) f0(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0);
 ;;
 ;; // take
-;; .func (.param .align 16 .b8 ret[8]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0)
+;; .func (.param .align 16 .b8 ret[8]) f0(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0)
 ;; {
-;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
-;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b64 %local;
+;; 	.reg .b32 %context_at;
+;; 	.reg .b64 %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %high, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<11>;
 ;; 	.reg .b64 %d<11>;
 ;; 	.reg .b64 %l<5>;
-;; 	ld.param.b64 %ctx, [ctx];
-;; 	cvta.to.local.u64 %local, %ctx;
+;; 	ld.param.b32 %context_at, [context];
+;; 	cvt.u64.u32 %local, %context_at;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %r0, [a0+0];
 ;; 	ld.const.b64 %base, [instance+16];

@@ -12,22 +12,24 @@
     (call $f32 (f32.mul (local.get $x) (local.get $x)))
     (call $nl)))
 
-;; .func f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0);
+;; .func f0(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0);
 ;; .visible .const .align 4 .b32 starts[1] = {0};
 ;; .global .align 8 .b64 words_0_3[1] = {0x400000072};
 ;;
 ;; // tell
-;; .func f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0)
+;; .func f0(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0)
 ;; {
-;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
-;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b64 %local;
+;; 	.reg .b32 %context_at;
+;; 	.reg .b64 %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %high, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<9>;
 ;; 	.reg .b64 %d<9>;
 ;; 	.reg .b32 %w<4>;
-;; 	.reg .b64 %l<3>;
+;; 	.reg .b64 %l<6>;
 ;; 	.reg .pred %p<2>;
-;; 	ld.param.b64 %ctx, [ctx];
-;; 	cvta.to.local.u64 %local, %ctx;
+;; 	ld.param.b32 %context_at, [context];
+;; 	cvt.u64.u32 %local, %context_at;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %r0, [a0+0];
 ;; B0:
@@ -42,9 +44,10 @@
 ;; 	mov.u64 %l1, words_0_3;
 ;; 	ld.const.b32 %w2, [starts+0];
 ;; 	add.u32 %w2, %w2, 3;
+;; 	cvta.local.u64 %l2, %local;
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b64 [q0], %l2;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], %w2;
 ;; 	.param .b32 q2;
@@ -60,20 +63,22 @@
 ;; 	// dbg_f32          r3
 ;; 	setp.nan.f32 %p1, %r3, %r3;
 ;; 	selp.b32 %w3, 0x7fc00000, %r3, %p1;
-;; 	cvt.u64.u32 %l2, %w3;
+;; 	cvt.u64.u32 %l3, %w3;
+;; 	cvta.local.u64 %l4, %local;
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b64 [q0], %l4;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], 113;
 ;; 	.param .b64 q2;
-;; 	st.param.b64 [q2], %l2;
+;; 	st.param.b64 [q2], %l3;
 ;; 	call gpu_run_debug, (q0, q1, q2);
 ;; 	}
 ;; 	// dbg_nl
+;; 	cvta.local.u64 %l5, %local;
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b64 [q0], %l5;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], 116;
 ;; 	.param .b64 q2;

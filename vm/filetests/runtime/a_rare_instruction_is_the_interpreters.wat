@@ -11,23 +11,25 @@
   (func (export "more") (result i32)
     (memory.grow (i32.const 1))))
 
-;; .func f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0, .param .b32 a1);
-;; .func (.param .align 16 .b8 ret[4]) f1(.param .b64 ctx, .param .b32 depth, .param .b32 size);
+;; .func f0(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0, .param .b32 a1);
+;; .func (.param .align 16 .b8 ret[4]) f1(.param .b32 context, .param .b32 depth, .param .b32 size);
 ;; .visible .const .align 4 .b32 starts[2] = {0, 5};
 ;; .global .align 8 .b64 words_0_2[2] = {0x800040000002c, 0x0};
 ;; .global .align 8 .b64 words_1_2[1] = {0x400000029};
 ;;
 ;; // write
-;; .func f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0, .param .b32 a1)
+;; .func f0(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0, .param .b32 a1)
 ;; {
-;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
-;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b64 %local;
+;; 	.reg .b32 %context_at;
+;; 	.reg .b64 %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %high, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<11>;
 ;; 	.reg .b64 %d<11>;
 ;; 	.reg .b32 %w<3>;
-;; 	.reg .b64 %l<2>;
-;; 	ld.param.b64 %ctx, [ctx];
-;; 	cvta.to.local.u64 %local, %ctx;
+;; 	.reg .b64 %l<3>;
+;; 	ld.param.b32 %context_at, [context];
+;; 	cvt.u64.u32 %local, %context_at;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %r0, [a0+0];
 ;; 	ld.param.b32 %r1, [a1+0];
@@ -42,9 +44,10 @@
 ;; 	mov.u64 %l1, words_0_2;
 ;; 	ld.const.b32 %w2, [starts+0];
 ;; 	add.u32 %w2, %w2, 2;
+;; 	cvta.local.u64 %l2, %local;
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b64 [q0], %l2;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], %w2;
 ;; 	.param .b32 q2;
@@ -60,16 +63,18 @@
 ;; }
 ;;
 ;; // more
-;; .func (.param .align 16 .b8 ret[4]) f1(.param .b64 ctx, .param .b32 depth, .param .b32 size)
+;; .func (.param .align 16 .b8 ret[4]) f1(.param .b32 context, .param .b32 depth, .param .b32 size)
 ;; {
-;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
-;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b64 %local;
+;; 	.reg .b32 %context_at;
+;; 	.reg .b64 %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %high, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<8>;
 ;; 	.reg .b64 %d<8>;
 ;; 	.reg .b32 %w<3>;
-;; 	.reg .b64 %l<2>;
-;; 	ld.param.b64 %ctx, [ctx];
-;; 	cvta.to.local.u64 %local, %ctx;
+;; 	.reg .b64 %l<3>;
+;; 	ld.param.b32 %context_at, [context];
+;; 	cvt.u64.u32 %local, %context_at;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.const.b64 %size_at, [instance+8];
 ;; 	ld.global.b32 %size, [%size_at+8];
@@ -82,9 +87,10 @@
 ;; 	mov.u64 %l1, words_1_2;
 ;; 	ld.const.b32 %w2, [starts+4];
 ;; 	add.u32 %w2, %w2, 2;
+;; 	cvta.local.u64 %l2, %local;
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b64 [q0], %l2;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], %w2;
 ;; 	.param .b32 q2;

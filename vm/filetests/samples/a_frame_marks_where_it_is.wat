@@ -12,20 +12,22 @@
     (if (i32.eqz (local.get $n)) (then (return (i32.const 1))))
     (i32.mul (call $callee (local.get $n)) (i32.const 3))))
 
-;; .func (.param .align 16 .b8 ret[4]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0)
+;; .func (.param .align 16 .b8 ret[4]) f0(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0)
 ;; {
-;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
+;; 	.reg .b64 %local;
+;; 	.reg .b32 %context_at;
+;; 	.reg .b64 %base, %size_at, %globals;
 ;; 	.reg .b64 %row;
 ;; 	.reg .b32 %here;
-;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b32 %depth, %deeper, %size, %high, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<9>;
 ;; 	.reg .b64 %d<9>;
 ;; 	.reg .b32 %w<15>;
-;; 	.reg .b64 %l<7>;
+;; 	.reg .b64 %l<9>;
 ;; 	.reg .pred %p<24>;
 ;; 	.local .align 4 .b8 outer_call[4];
-;; 	ld.param.b64 %ctx, [ctx];
-;; 	cvta.to.local.u64 %local, %ctx;
+;; 	ld.param.b32 %context_at, [context];
+;; 	cvt.u64.u32 %local, %context_at;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %size, [size];
 ;; 	ld.param.b32 %r0, [a0+0];
@@ -272,7 +274,7 @@
 ;; 	st.relaxed.gpu.global.b32 [%l5], %w5;
 ;; 	st.local.b32 [%local+28], %budget;
 ;; 	{
-;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
+;; 	.param .b32 q0; st.param.b32 [q0], %context_at;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
 ;; 	.param .b32 q2; st.param.b32 [q2], %size;
 ;; 	.param .b32 p0;
@@ -333,24 +335,29 @@
 ;; 	st.local.b32 [%l6+72], %w11;
 ;; 	bra IS_BACK_45;
 ;; STOP:
+;; 	mov.b32 %trap_kind, 0;
 ;; 	mov.b32 %w13, 0;
 ;; 	add.u32 %trap_pc, %trap_pc, %w13;
+;; 	cvta.local.u64 %l7, %local;
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b64 [q0], %l7;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], %trap_pc;
 ;; 	.param .b32 q2;
 ;; 	st.param.b32 [q2], %depth;
-;; 	call gpu_run_poll, (q0, q1, q2);
+;; 	.param .b32 q3;
+;; 	st.param.b32 [q3], %trap_kind;
+;; 	call gpu_run_trap, (q0, q1, q2, q3);
 ;; 	}
 ;; 	exit;
 ;; TRAP:
 ;; 	mov.b32 %w14, 0;
 ;; 	add.u32 %trap_pc, %trap_pc, %w14;
+;; 	cvta.local.u64 %l8, %local;
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b64 [q0], %l8;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], %trap_pc;
 ;; 	.param .b32 q2;
@@ -361,20 +368,22 @@
 ;; 	}
 ;; 	exit;
 ;; }
-;; .func (.param .align 16 .b8 ret[4]) f1(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0)
+;; .func (.param .align 16 .b8 ret[4]) f1(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0)
 ;; {
-;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
+;; 	.reg .b64 %local;
+;; 	.reg .b32 %context_at;
+;; 	.reg .b64 %base, %size_at, %globals;
 ;; 	.reg .b64 %row;
 ;; 	.reg .b32 %here;
-;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b32 %depth, %deeper, %size, %high, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<9>;
 ;; 	.reg .b64 %d<9>;
 ;; 	.reg .b32 %w<16>;
-;; 	.reg .b64 %l<6>;
+;; 	.reg .b64 %l<7>;
 ;; 	.reg .pred %p<7>;
 ;; 	.local .align 4 .b8 outer_call[4];
-;; 	ld.param.b64 %ctx, [ctx];
-;; 	cvta.to.local.u64 %local, %ctx;
+;; 	ld.param.b32 %context_at, [context];
+;; 	cvt.u64.u32 %local, %context_at;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %size, [size];
 ;; 	ld.param.b32 %r0, [a0+0];
@@ -416,13 +425,13 @@
 ;; 	st.relaxed.gpu.global.b32 [%l3], %w6;
 ;; 	ld.global.b64 %l4, [again0];
 ;; 	{
-;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
+;; 	.param .b32 q0; st.param.b32 [q0], %context_at;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
 ;; 	.param .b32 q2; st.param.b32 [q2], %size;
 ;; 	.param .b32 p0;
 ;; 	st.param.b32 [p0+0], %r3;
 ;; 	.param .align 16 .b8 q[4];
-;; TYPE_6: .callprototype (.param .align 16 .b8 _[4]) _ (.param .b64 _, .param .b32 _, .param .b32 _, .param .b32 _);
+;; TYPE_6: .callprototype (.param .align 16 .b8 _[4]) _ (.param .b32 _, .param .b32 _, .param .b32 _, .param .b32 _);
 ;; 	call (q), %l4, (q0, q1, q2, p0), TYPE_6;
 ;; 	ld.param.b32 %r3, [q+0];
 ;; 	}
@@ -461,9 +470,10 @@
 ;; TRAP:
 ;; 	mov.b32 %w15, 8;
 ;; 	add.u32 %trap_pc, %trap_pc, %w15;
+;; 	cvta.local.u64 %l6, %local;
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b64 [q0], %l6;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], %trap_pc;
 ;; 	.param .b32 q2;

@@ -14,20 +14,22 @@
   (func (export "twice") (param $n i32) (result i32)
     (i32.add (call $down (local.get $n)) (call $down (i32.const 7)))))
 
-;; .func (.param .align 16 .b8 ret[4]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0)
+;; .func (.param .align 16 .b8 ret[4]) f0(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0)
 ;; {
-;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
+;; 	.reg .b64 %local;
+;; 	.reg .b32 %context_at;
+;; 	.reg .b64 %base, %size_at, %globals;
 ;; 	.reg .b64 %row;
 ;; 	.reg .b32 %here;
-;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b32 %depth, %deeper, %size, %high, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<11>;
 ;; 	.reg .b64 %d<11>;
 ;; 	.reg .b32 %w<18>;
-;; 	.reg .b64 %l<7>;
+;; 	.reg .b64 %l<9>;
 ;; 	.reg .pred %p<9>;
 ;; 	.local .align 4 .b8 outer_call[4];
-;; 	ld.param.b64 %ctx, [ctx];
-;; 	cvta.to.local.u64 %local, %ctx;
+;; 	ld.param.b32 %context_at, [context];
+;; 	cvt.u64.u32 %local, %context_at;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %size, [size];
 ;; 	ld.param.b32 %r0, [a0+0];
@@ -98,13 +100,13 @@
 ;; 	st.relaxed.gpu.global.b32 [%l4], %w7;
 ;; 	ld.global.b64 %l5, [again0];
 ;; 	{
-;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
+;; 	.param .b32 q0; st.param.b32 [q0], %context_at;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
 ;; 	.param .b32 q2; st.param.b32 [q2], %size;
 ;; 	.param .b32 p0;
 ;; 	st.param.b32 [p0+0], %r4;
 ;; 	.param .align 16 .b8 q[4];
-;; TYPE_18: .callprototype (.param .align 16 .b8 _[4]) _ (.param .b64 _, .param .b32 _, .param .b32 _, .param .b32 _);
+;; TYPE_18: .callprototype (.param .align 16 .b8 _[4]) _ (.param .b32 _, .param .b32 _, .param .b32 _, .param .b32 _);
 ;; 	call (q), %l5, (q0, q1, q2, p0), TYPE_18;
 ;; 	ld.param.b32 %r4, [q+0];
 ;; 	}
@@ -149,24 +151,29 @@
 ;; 	st.local.b32 [%l6+72], %w14;
 ;; 	bra IS_BACK_21;
 ;; STOP:
+;; 	mov.b32 %trap_kind, 0;
 ;; 	mov.b32 %w16, 0;
 ;; 	add.u32 %trap_pc, %trap_pc, %w16;
+;; 	cvta.local.u64 %l7, %local;
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b64 [q0], %l7;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], %trap_pc;
 ;; 	.param .b32 q2;
 ;; 	st.param.b32 [q2], %depth;
-;; 	call gpu_run_poll, (q0, q1, q2);
+;; 	.param .b32 q3;
+;; 	st.param.b32 [q3], %trap_kind;
+;; 	call gpu_run_trap, (q0, q1, q2, q3);
 ;; 	}
 ;; 	exit;
 ;; TRAP:
 ;; 	mov.b32 %w17, 0;
 ;; 	add.u32 %trap_pc, %trap_pc, %w17;
+;; 	cvta.local.u64 %l8, %local;
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b64 [q0], %l8;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], %trap_pc;
 ;; 	.param .b32 q2;

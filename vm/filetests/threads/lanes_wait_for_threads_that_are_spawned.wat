@@ -15,8 +15,10 @@
 ;; {
 ;; 	.local .align 16 .b8 context[944];
 ;; 	.reg .b64 %launch, %args, %context;
-;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
-;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b64 %local;
+;; 	.reg .b32 %context_at;
+;; 	.reg .b64 %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %high, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<7>;
 ;; 	.reg .b64 %d<7>;
 ;; 	.reg .b32 %w<12>;
@@ -34,7 +36,6 @@
 ;; 	setp.ne.u32 %p1, %w1, 0;
 ;; 	setp.ne.and.b64 %p1, %l1, 0, %p1;
 ;; 	@%p1 bra NO_THREAD;
-;; 	ld.local.b64 %l2, [%local+848];
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %launch;
@@ -42,7 +43,9 @@
 ;; 	st.param.b64 [q1], %context;
 ;; 	call gpu_run_begin, (q0, q1);
 ;; 	}
-;; 	ld.local.b64 %ctx, [%local+848];
+;; 	ld.local.b64 %l2, [%local+848];
+;; 	cvta.to.local.u64 %l2, %l2;
+;; 	cvt.u32.u64 %context_at, %l2;
 ;; 	ld.const.b64 %size_at, [instance+8];
 ;; 	ld.global.b32 %size, [%size_at+8];
 ;; 	ld.global.b64 %args, [%launch+80];
@@ -86,7 +89,6 @@
 ;; NO_THREAD:
 ;; 	mov.b32 %w10, 0;
 ;; NEXT_THREAD:
-;; 	ld.local.b64 %l8, [%local+848];
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %launch;
@@ -101,14 +103,16 @@
 ;; 	setp.eq.u32 %p2, %w7, 0;
 ;; 	add.u32 %w10, %w10, 1;
 ;; 	@%p2 bra NEXT_THREAD;
-;; 	ld.local.b64 %ctx, [%local+848];
+;; 	ld.local.b64 %l8, [%local+848];
+;; 	cvta.to.local.u64 %l8, %l8;
+;; 	cvt.u32.u64 %context_at, %l8;
 ;; 	ld.local.b64 %l7, [%local+8];
 ;; 	ld.local.b32 %w8, [%local+24];
 ;; 	ld.global.b32 %w9, [%l7+136];
 ;; 	ld.const.b64 %size_at, [instance+8];
 ;; 	ld.global.b32 %size, [%size_at+8];
 ;; 	{
-;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
+;; 	.param .b32 q0; st.param.b32 [q0], %context_at;
 ;; 	.param .b32 q1; st.param.b32 [q1], %depth;
 ;; 	.param .b32 q2; st.param.b32 [q2], %size;
 ;; 	.param .b32 p0;

@@ -126,6 +126,7 @@ pub fn link(native: &NativeCode, request: &CompileRequest, cache: Option<&Cache>
         mixed: native.mixed,
         deep_calls: request.has_deep_calls(native.needs_stack),
         fixed_memory: request.options.fixed_memory,
+        aligned_memory: request.options.aligned_memory,
         origin: Origin::Ahead { link },
     };
     let target = format!("{:?} {}", request.target.compute_capability, request.target.driver);

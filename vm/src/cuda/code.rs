@@ -63,6 +63,8 @@ pub struct Code {
     pub deep_calls: bool,
     /// Memory has its last size when a run begins.
     pub fixed_memory: bool,
+    /// Memory 0 begins at a multiple of 4 GiB.
+    pub aligned_memory: bool,
     /// Where it came from.
     pub origin: Origin,
 }
@@ -118,6 +120,8 @@ pub struct Surroundings {
     pub processes: bool,
     /// Bytes of shared memory that a multiprocessor has for frames, see [`Target::frame_memory`].
     pub frame_memory: u32,
+    /// The device [aligns memories](crate::Device::aligns_memories).
+    pub aligns_memories: bool,
 }
 
 /// What the code of a program needs that is alone in its store and runs on `threads` threads with at
@@ -148,6 +152,8 @@ pub fn options(program: &Program, threads: u32, call_depth: u32, tuning: Tuning,
         large_blocks: true,
         growth_by_others: threads > 1 && may_grow(program) && !fixed_memory && !around.processes,
         fixed_memory,
+        // Those of processes lie side by side.
+        aligned_memory: around.aligns_memories && !around.processes,
         reconverge: around.known_code
             && match tuning.reconverge {
                 Reconverge::Never => false,
@@ -330,6 +336,7 @@ fn codes(requests: &[CompileRequest], cubin: Vec<u8>, needs_stack: bool, origin:
         mixed: request.is_mixed(),
         deep_calls: request.has_deep_calls(needs_stack),
         fixed_memory: request.options.fixed_memory,
+        aligned_memory: request.options.aligned_memory,
         origin: origin.clone(),
     };
     requests.iter().map(code).collect()
@@ -417,7 +424,7 @@ mod tests {
     fn the_key_depends_on_all_that_the_code_does() {
         let key = request().key();
         assert_eq!(request().key(), key);
-        let changes: [fn(&mut CompileRequest); 13] = [
+        let changes: [fn(&mut CompileRequest); 14] = [
             |r| r.prefix = "i1_".into(),
             |r| r.code_start = 3,
             |r| r.entries.push(1),
@@ -428,6 +435,7 @@ mod tests {
             |r| r.options.reconverge = true,
             |r| r.options.meets = true,
             |r| r.options.single_lane = false,
+            |r| r.options.aligned_memory = true,
             |r| r.target.compute_capability = (8, 0),
             |r| r.target.driver = "13010".into(),
             |r| Arc::make_mut(&mut r.program).code.push(0),
@@ -439,6 +447,20 @@ mod tests {
             assert!(!keys.contains(&request.key()));
             keys.push(request.key());
         }
+    }
+
+    #[test]
+    fn processes_have_no_aligned_memories() {
+        let aligned = |processes| {
+            let around = Surroundings {
+                aligns_memories: true,
+                processes,
+                ..Surroundings::default()
+            };
+            options(&Program::default(), 1, 100, Tuning::default(), around).aligned_memory
+        };
+        assert!(aligned(false) && !aligned(true));
+        assert!(!request().options.aligned_memory);
     }
 
     #[test]

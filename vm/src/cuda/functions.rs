@@ -13,6 +13,7 @@ use object::read::elf::{FileHeader, Rela, SectionHeader, Sym};
 use object::{Endianness, SectionIndex, SymbolIndex};
 
 use super::attributes::Attributes;
+use super::descriptors;
 use super::opcodes::{BRA, BRX, BYTES, EXIT, Instruction, RET, decode};
 
 /// The machine code of a function.
@@ -21,6 +22,8 @@ pub struct Code {
     pub instructions: Vec<Instruction>,
     /// The instructions to which its indirect branches may lead.
     pub jumps: BTreeMap<usize, Vec<usize>>,
+    /// Calls of functions that never return, such as traps.
+    pub ends: BTreeSet<usize>,
     /// Whether it is of a program: a function or a kernel, and none of the runtime.
     pub of_program: bool,
 }
@@ -39,7 +42,7 @@ impl Code {
     /// For each instruction those that may follow it: none where a lane ends or returns, or goes where is not known.
     pub fn next(&self) -> Vec<Vec<usize>> {
         let next = |(at, instruction): (usize, &Instruction)| {
-            let leaves = [BRA, BRX, EXIT, RET].contains(&instruction.opcode());
+            let leaves = [BRA, BRX, EXIT, RET].contains(&instruction.opcode()) || self.ends.contains(&at);
             let mut next = self.jumps.get(&at).cloned().unwrap_or_default();
             if instruction.opcode() == BRA {
                 next.push(instruction.target(at));
@@ -143,6 +146,7 @@ pub fn read(cubin: &[u8]) -> Result<Vec<Function>, object::Error> {
         let code = Code {
             instructions: decode(&cubin[range.clone()]),
             jumps: attributes.jumps().into_iter().map(jump).collect(),
+            ends: BTreeSet::new(),
             of_program: is_of_program(name_of(section)),
         };
         functions.push(Some(Function {
@@ -156,6 +160,8 @@ pub fn read(cubin: &[u8]) -> Result<Vec<Function>, object::Error> {
             places: attributes.places().into_iter().map(|offset| begin + offset).collect(),
         }));
     }
+    // By function, the instructions that name others, and which.
+    let mut names: Vec<(usize, usize, usize)> = Vec::new();
     for section in sections.iter().filter(|section| section.sh_type(endian) == SHT_RELA) {
         let filled = section.sh_info(endian) as usize;
         let of_code = !name_of(section).starts_with(".rela.debug");
@@ -186,7 +192,22 @@ pub fn read(cubin: &[u8]) -> Result<Vec<Function>, object::Error> {
                 function
                     .named
                     .insert(base.wrapping_add(entry.r_addend(endian)) as usize / BYTES);
+                names.push((filled, entry.r_offset(endian) as usize / BYTES, defined));
             }
+        }
+    }
+    for (number, at, callee) in names {
+        let returns = |code: &Code| code.instructions.iter().any(|one| one.opcode() == RET);
+        let never_returns = |code: &Code| descriptors::is_known(code) && !returns(code);
+        let never_returns = functions[callee]
+            .as_ref()
+            .is_some_and(|callee| never_returns(&callee.code));
+        let Some(Some(function)) = functions.get_mut(number) else {
+            continue;
+        };
+        let code = &mut function.code;
+        if never_returns && code.instructions.get(at).is_some_and(|one| one.is_call()) {
+            code.ends.insert(at);
         }
     }
     Ok(functions.into_iter().flatten().collect())
@@ -244,6 +265,23 @@ mod tests {
         assert!(renamed != object);
         let jumps = |functions: &[Function]| -> Vec<_> { functions.iter().map(|one| one.code.jumps.clone()).collect() };
         assert_eq!(jumps(&read(&renamed).expect("it is ELF")), jumps(&functions));
+    }
+
+    /// In the runtime those are traps and what they call.
+    #[test]
+    fn nothing_follows_calls_of_functions_that_never_return() {
+        let object = machine_code::runtime((9, 0)).expect("it is there");
+        let functions = read(&object).expect("it is ELF");
+        let calls = |function: &Function| function.code.instructions.iter().filter(|one| one.is_call()).count();
+        let count: usize = functions.iter().map(|function| function.code.ends.len()).sum();
+        assert!(count > 0 && count < functions.iter().map(calls).sum::<usize>() / 2);
+        for Function { code, .. } in &functions {
+            let next = code.next();
+            for (at, one) in code.instructions.iter().enumerate() {
+                assert!(!code.ends.contains(&at) || one.is_call());
+                assert!(!one.is_call() || next[at].is_empty() == code.ends.contains(&at));
+            }
+        }
     }
 
     #[test]

@@ -94,7 +94,7 @@ fn without_barriers(function: &Function, next: &[Vec<usize>], options: EditOptio
 /// Whether relocations tell where each call returns to.
 fn returns_are_known(function: &Function) -> bool {
     let calls = function.code.instructions.iter().enumerate();
-    let mut calls = calls.filter(|(_, one)| one.is_call());
+    let mut calls = calls.filter(|(at, one)| one.is_call() && !function.code.ends.contains(at));
     calls.all(|(at, _)| function.named.contains(&(at + 1)))
 }
 
@@ -220,6 +220,9 @@ fn fixed(code: &Code) -> BTreeSet<usize> {
     jumps.copied().filter(|at| *at < code.instructions.len()).collect()
 }
 
+/// So many instructions that do nothing are branched over: a branch that is taken costs about as much.
+const LONG_GAP: usize = 6;
+
 /// Moves together what stays.
 fn compact(
     code: &Code,
@@ -235,9 +238,13 @@ fn compact(
         if settled.removed[at] {
             continue;
         }
-        while fixed.contains(&at) && instructions.len() < at {
-            instructions.push(Instruction::nothing(1));
-            former.push(None);
+        if fixed.contains(&at) && instructions.len() < at {
+            let gap = instructions.len()..at;
+            instructions.resize(at, Instruction::nothing(1));
+            former.resize(at, None);
+            if gap.len() >= LONG_GAP {
+                instructions[gap.start] = Instruction::branch().with_target(gap.start, at);
+            }
         }
         now[at] = instructions.len();
         instructions.push(*one);
@@ -342,6 +349,27 @@ mod tests {
     }
 
     #[test]
+    fn a_lane_branches_over_a_long_gap() {
+        let jump = Instruction::of(0xffff_fff0_0400_7949, 0x000f_ea00_0383_ffff); // BRX R4
+        let lane_over = |gap: usize| {
+            let mut code = vec![jump, number(0)];
+            code.resize(2 + gap, OTHER);
+            code.extend([number(1), END]);
+            let mut code = Code::of(&code);
+            code.jumps.insert(0, vec![1, 2 + gap]);
+            let removed: Vec<usize> = (2..2 + gap).collect();
+            let (instructions, now) = edited(&code, &removed, None);
+            assert_eq!(instructions[2 + gap].low, number(1).low);
+            assert_eq!(now[2 + gap], 2 + gap);
+            instructions[2]
+        };
+        assert_eq!(lane_over(LONG_GAP - 1).low, NOP);
+        let branch = lane_over(LONG_GAP);
+        assert!(branch.leaves());
+        assert_eq!(branch.target(2), 2 + LONG_GAP);
+    }
+
+    #[test]
     fn branches_to_what_follows_are_removed() {
         let branch = Instruction::of(IF.low | 7 << 12, IF.high);
         let code = Code::of(&[IF.with_target(0, 2), OTHER, branch.with_target(2, 3), number(0), END]);
@@ -378,13 +406,26 @@ mod tests {
             };
             let copies = |one: &Instruction| one.opcode() == R2UR;
             let nothing = |one: &Instruction| one.low == NOP;
+            // Branches over what does nothing.
+            let gaps = |functions: &[Function]| {
+                let of = |function: &Function| {
+                    let code = &function.code.instructions;
+                    let is_gap = |at: &usize| {
+                        let one = code[*at];
+                        let target = if one.opcode() == BRA { one.target(*at) } else { 0 };
+                        target >= at + LONG_GAP && code[at + 1..target].iter().all(nothing)
+                    };
+                    (0..code.len()).filter(is_gap).count()
+                };
+                functions.iter().map(of).sum::<usize>()
+            };
             assert!(
                 count_of(&edited, &copies) * 10 < count_of(&functions, &copies),
                 "{kept:?}"
             );
             assert_eq!(
-                count_of(&edited, &nothing),
-                count_of(&functions, &nothing) + count,
+                count_of(&edited, &nothing) + gaps(&edited),
+                count_of(&functions, &nothing) + gaps(&functions) + count,
                 "{kept:?}"
             );
             // All calls, and what ends functions, are there, and relocations name them still.

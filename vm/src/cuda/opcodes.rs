@@ -177,6 +177,12 @@ impl Instruction {
         Instruction { low: NOP, high }.with_stall(stall)
     }
 
+    /// `BRA`, as ptxas has it.
+    pub const fn branch() -> Instruction {
+        let (low, high) = (ALWAYS << 12 | BRA, 0x000f_ea00_0380_0000);
+        Instruction { low, high }
+    }
+
     /// Whether a lane never goes on with the instruction after it.
     pub fn leaves(self) -> bool {
         [BRA, BRX, EXIT, RET].contains(&self.opcode()) && self.is_sure()

@@ -236,6 +236,7 @@ mod tests {
             instructions: instructions.to_vec(),
             jumps: BTreeMap::new(),
             of_program: true,
+            ..Code::default()
         };
         let is_removed = |at| removed.contains(&at);
         let removal = Removal {

@@ -5,7 +5,7 @@
 //!
 //! - [`function`]: a function from its head to its end; the compiler's state;
 //! - [`instructions`]: one instruction; [`handwritten`] names those that have no template;
-//! - [`memory`], [`vectors`], [`atomics`]: accesses;
+//! - [`memory`], [`vectors`], [`atomics`]: accesses; [`own`]: where code finds its instance's memory;
 //! - [`frame_copy`], [`frame_bulk`], [`frame_space`]: a frame of the shadow stack that is not in memory;
 //! - [`calls`]: calls of the program's functions, of those that are interpreted too; [`runtime_calls`]; [`exceptions`];
 //!   [`exnref_roots`] keeps what those calls may collect;
@@ -31,6 +31,7 @@ pub mod instructions;
 pub mod jumps;
 pub mod loops;
 pub mod memory;
+pub mod own;
 pub mod reconvergence;
 pub mod regions;
 pub mod runtime_calls;

@@ -207,14 +207,14 @@ mod tests {
 
     const TEXT: &str = ".version 7.5\n.target sm_75\n.address_size 64\n\n.extern .func run(.param .b64 p0);\n\n\
         .visible .const .align 8 .b8 i0_instance[80];\n\n\
-        .func i0_f0(.param .b64 ctx);\n\
-        .func (.param .align 16 .b8 ret[4]) i0_f1(.param .b64 ctx);\n\
+        .func i0_f0(.param .b32 context);\n\
+        .func (.param .align 16 .b8 ret[4]) i0_f1(.param .b32 context);\n\
         .visible .global .align 4 .b32 i0_places0[2] = {1, 2};\n\
         .global .align 4 .b32 i0_both[1] = {3};\n\
         .global .align 2 .b16 i0_units0[1] = {0};\n\
         .visible .global .align 8 .u64 i0_hidden1[1] = {i0_f1};\n\n\
-        // zero\n.func i0_f0(.param .b64 ctx)\n{\n\tcall i0_f1, (q0);\n\tmov.u64 %l1, i0_places0;\n\tmov.u64 %l1, i0_units0;\n\tmov.u64 %l1, i0_both;\n}\n\n\
-        // one\n.func (.param .align 16 .b8 ret[4]) i0_f1(.param .b64 ctx)\n{\n\tld.const.b64 %base, [i0_instance+16];\n\tmov.u64 %l1, i0_both;\n}\n\n\
+        // zero\n.func i0_f0(.param .b32 context)\n{\n\tcall i0_f1, (q0);\n\tmov.u64 %l1, i0_places0;\n\tmov.u64 %l1, i0_units0;\n\tmov.u64 %l1, i0_both;\n}\n\n\
+        // one\n.func (.param .align 16 .b8 ret[4]) i0_f1(.param .b32 context)\n{\n\tld.const.b64 %base, [i0_instance+16];\n\tmov.u64 %l1, i0_both;\n}\n\n\
         // start\n.visible .entry i0_start_0(.param .b64 launch, .param .b32 threads)\n{\n\tcall i0_f0, (q0);\n}\n";
 
     /// The lines of a part but for its head and empty ones.
@@ -231,7 +231,7 @@ mod tests {
         assert_eq!(
             lines(&parts[0]),
             [
-                ".extern .func (.param .align 16 .b8 ret[4]) i0_f1(.param .b64 ctx);",
+                ".extern .func (.param .align 16 .b8 ret[4]) i0_f1(.param .b32 context);",
                 ".visible .const .align 8 .b8 i0_instance[80];",
                 ".visible .global .align 4 .b32 i0_places0[2] = {1, 2};",
                 ".visible .global .align 4 .b32 i0_both[1] = {3};",
@@ -241,13 +241,13 @@ mod tests {
         assert_eq!(
             lines(&parts[1]),
             [
-                ".visible .func i0_f0(.param .b64 ctx);",
-                ".extern .func (.param .align 16 .b8 ret[4]) i0_f1(.param .b64 ctx);",
+                ".visible .func i0_f0(.param .b32 context);",
+                ".extern .func (.param .align 16 .b8 ret[4]) i0_f1(.param .b32 context);",
                 ".extern .global .align 4 .b32 i0_places0[2];",
                 ".extern .global .align 4 .b32 i0_both[1];",
                 ".global .align 2 .b16 i0_units0[1] = {0};",
                 "// zero",
-                ".visible .func i0_f0(.param .b64 ctx)",
+                ".visible .func i0_f0(.param .b32 context)",
                 "{",
                 "\tcall i0_f1, (q0);",
                 "\tmov.u64 %l1, i0_places0;",
@@ -259,7 +259,7 @@ mod tests {
         assert_eq!(
             lines(&parts[2])[..3],
             [
-                ".visible .func (.param .align 16 .b8 ret[4]) i0_f1(.param .b64 ctx);",
+                ".visible .func (.param .align 16 .b8 ret[4]) i0_f1(.param .b32 context);",
                 ".extern .const .align 8 .b8 i0_instance[80];",
                 ".extern .global .align 4 .b32 i0_both[1];",
             ]
@@ -267,7 +267,7 @@ mod tests {
         assert_eq!(
             lines(&parts[3])[..3],
             [
-                ".extern .func i0_f0(.param .b64 ctx);",
+                ".extern .func i0_f0(.param .b32 context);",
                 "// start",
                 ".visible .entry i0_start_0(.param .b64 launch, .param .b32 threads)",
             ]

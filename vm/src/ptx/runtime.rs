@@ -19,6 +19,9 @@ pub struct Signature<'a> {
     pub result: Option<&'a str>,
     /// What it takes, in order.
     pub params: Vec<&'a str>,
+    /// Whether it returns. After a call of one that does not the assembler needs no way back, nor barriers for the lanes that
+    /// would come.
+    pub returns: bool,
 }
 
 impl Signature<'_> {
@@ -48,10 +51,11 @@ impl Signature<'_> {
             .collect();
         _ = writeln!(
             out,
-            ".extern .func {}{}({});",
+            ".extern .func {}{}({}){};",
             result.unwrap_or_default(),
             self.name,
-            params.join(", ")
+            params.join(", "),
+            if self.returns { "" } else { " .noreturn" }
         );
     }
 }
@@ -78,11 +82,12 @@ pub fn signatures(ptx: &str) -> Vec<Signature<'_>> {
             None => ("", text),
         };
         let (name, rest) = text.split_once('(')?;
-        let (params, _) = rest.split_once(')')?;
+        let (params, rest) = rest.split_once(')')?;
         Some(Signature {
             name: name.trim(),
             result: types(result).first().copied(),
             params: types(params),
+            returns: !rest.trim_start().starts_with(".noreturn"),
         })
     };
     heads.filter_map(signature).collect()
@@ -112,21 +117,25 @@ mod tests {
 
     #[test]
     fn heads_are_read_with_and_without_a_result() {
-        let ptx = "\n.func inner(\n\t.param .b32 x\n)\n{}\n.visible .func a()\n{}\n\
+        let ptx = "\n.func inner(\n\t.param .b32 x\n)\n{}\n.visible .func a()\n.noreturn\n{}\n\
                    .visible .func  (.param .b32 func_retval0) b(\n\t.param .b64 b_param_0,\n\t.param .b32 b_param_1\n)\n{}";
         let [a, b] = &signatures(ptx)[..] else {
             panic!("two functions are visible")
         };
-        assert_eq!((a.name, a.result, &a.params[..]), ("a", None, &[][..]));
         assert_eq!(
-            (b.name, b.result, &b.params[..]),
-            ("b", Some("b32"), &["b64", "b32"][..])
+            (a.name, a.result, &a.params[..], a.returns),
+            ("a", None, &[][..], false)
         );
-        let mut declaration = String::new();
-        b.declare(&mut declaration);
         assert_eq!(
-            declaration,
-            ".extern .func (.param .b32 result) b(.param .b64 p0, .param .b32 p1);\n"
+            (b.name, b.result, &b.params[..], b.returns),
+            ("b", Some("b32"), &["b64", "b32"][..], true)
+        );
+        let mut declarations = String::new();
+        a.declare(&mut declarations);
+        b.declare(&mut declarations);
+        assert_eq!(
+            declarations,
+            ".extern .func a() .noreturn;\n.extern .func (.param .b32 result) b(.param .b64 p0, .param .b32 p1);\n"
         );
     }
 
@@ -136,6 +145,7 @@ mod tests {
             name: "f",
             result: None,
             params: vec!["b64", "b32"],
+            returns: true,
         };
         assert_eq!(function.check(&["b64", "b32"], None), Ok(()));
         for (arguments, result) in [

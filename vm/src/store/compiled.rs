@@ -85,6 +85,11 @@ fn only_interpreted() -> DeviceError {
 }
 
 impl Store {
+    /// Whether its device [aligns memories](crate::Device::aligns_memories).
+    pub fn aligns_memories(&self) -> bool {
+        self.device.aligns_memories()
+    }
+
     /// Word at which the next instance's code will begin in the store's.
     pub fn next_code_start(&self) -> u32 {
         (self.code.len / 8) as u32
@@ -173,6 +178,10 @@ impl Store {
         };
         let memory = memory.map_or(self.no_memory, |memory| self.memory_infos[memory as usize].record);
         let base = self.fetch::<layout::Memory>(memory)?.base;
+        if code.aligned_memory && base as u32 != 0 {
+            let what = format!("the code is for a memory at a multiple of 4 GiB, and it begins at {base:#x}");
+            return Err(DeviceError::Unavailable { what }.into());
+        }
         if self.instance_infos[instance as usize].code.is_some() {
             self.pointers.len = 0;
         }

@@ -95,6 +95,7 @@ impl Known {
             mixed: true,
             deep_calls: false,
             fixed_memory: false,
+            aligned_memory: false,
             origin: Origin::Cache,
         };
         let (request, blocks) = (request(&self.program, cold), self.blocks.clone());

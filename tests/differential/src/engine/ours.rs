@@ -76,6 +76,7 @@ impl Engine for Compiled {
             let around = Surroundings {
                 known_code: true,
                 frame_memory: FRAME_MEMORY,
+                aligns_memories: store.aligns_memories(),
                 ..Surroundings::default()
             };
             let request = CompileRequest {

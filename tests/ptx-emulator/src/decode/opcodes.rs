@@ -241,9 +241,19 @@ impl<'t> Decoder<'_, 't> {
             }
             ("mov", [to, value]) => self.mov(modifiers, to, value)?,
             ("cvta", [to, value]) => {
+                let (back, local) = (modifiers.take("to"), modifiers.take("local"));
                 modifiers.drop(&SPACES);
-                modifiers.drop(&["to", "u64"]);
-                Op::Move(self.target(to)?.index, self.source(value)?)
+                modifiers.drop(&["u64"]);
+                let (to, value) = (self.target(to)?.index, self.source(value)?);
+                // Of an address in local memory the low 32 bits tell, which may be all that there are.
+                match local && !back {
+                    true => Op::Whole {
+                        to,
+                        low: value,
+                        shared: false,
+                    },
+                    false => Op::Move(to, value),
+                }
             }
             ("cvt", [to, value]) => self.cvt(modifiers, to, value)?,
             ("ld" | "st", [first, second]) => return self.access(opcode == "ld", modifiers, first, second),
@@ -418,8 +428,8 @@ impl<'t> Decoder<'_, 't> {
         let ty = self.ty(modifiers)?;
         let (memory, value) = if load { (second, first) } else { (first, second) };
         let (base, offset) = match memory {
-            Operand::Memory(base, offset) => (*base, *offset),
-            Operand::ShortMemory(base, offset) if local || shared => {
+            Operand::Memory(base, offset) if !local => (*base, *offset),
+            Operand::Memory(base, offset) | Operand::ShortMemory(base, offset) if local || shared => {
                 let whole = self.scratch();
                 self.push(Op::Whole {
                     to: whole,

@@ -29,6 +29,7 @@ const AROUND: Surroundings = Surroundings {
     processes: false,
     checked_heap: false,
     frame_memory: FRAME_MEMORY,
+    aligns_memories: true,
 };
 
 /// The program of a module, as bytes or text.

@@ -87,11 +87,18 @@ pub fn returns(ty: &FuncType, status: bool, name: &str) -> String {
     }
 }
 
+/// The parameter with where the thread's context is: its address in local memory, which is one register.
+pub const CONTEXT: &str = ".param .b32 context";
+/// Declares the registers that [`READ_CONTEXT`] fills.
+pub const CONTEXT_REGISTERS: &str = "\t.reg .b64 %local;\n\t.reg .b32 %context_at;\n";
+/// Reads that parameter.
+pub const READ_CONTEXT: &str = "\tld.param.b32 %context_at, [context];\n\tcvt.u64.u32 %local, %context_at;\n";
+
 /// A function's first line, for a declaration or a definition.
 pub fn head(unit: &Unit, analysis: &Analysis, index: u32) -> String {
     let ty = &unit.program.meta.types[analysis.func_types[index as usize] as usize];
     let status = analysis.of(index).is_some_and(|facts| facts.status);
-    let mut params = String::from(".param .b64 ctx, .param .b32 depth, .param .b32 size");
+    let mut params = format!("{CONTEXT}, .param .b32 depth, .param .b32 size");
     for (i, ty) in ty.params.iter().enumerate() {
         _ = write!(params, ", {}", param(*ty, &format!("a{i}")));
     }
@@ -100,7 +107,7 @@ pub fn head(unit: &Unit, analysis: &Analysis, index: u32) -> String {
 
 /// The prototype of functions of a type that are called through a pointer.
 fn prototype(ty: &FuncType, status: bool) -> String {
-    let mut params = String::from(".param .b64 _, .param .b32 _, .param .b32 _");
+    let mut params = String::from(".param .b32 _, .param .b32 _, .param .b32 _");
     for ty in &ty.params {
         _ = write!(params, ", {}", param(*ty, "_"));
     }
@@ -557,7 +564,7 @@ impl Compiler<'_> {
                 let label = self.w.new_label("TYPE");
                 let list_only_context = !list.contains("q2");
                 let prototype = match list_only_context {
-                    true => format!("{}_ (.param .b64 _, .param .b32 _)", returns(ty, status, "_")),
+                    true => format!("{}_ (.param .b32 _, .param .b32 _)", returns(ty, status, "_")),
                     false => prototype(ty, status),
                 };
                 _ = writeln!(self.w.out(), "{label}: .callprototype {prototype};");
@@ -626,8 +633,8 @@ impl Compiler<'_> {
     /// Passes a call's arguments, and returns the list of them.
     fn pass(&mut self, ty: &FuncType, arguments: &[Vec<String>], depth: &str) -> String {
         let mut list = String::from("q0, q1, q2");
-        for (i, (ty, register)) in [("b64", "%ctx"), ("b32", depth), ("b32", "%size")].iter().enumerate() {
-            ptx!(self, ".param .{ty} q{i}; st.param.{ty} [q{i}], {register};");
+        for (i, register) in ["%context_at", depth, "%size"].iter().enumerate() {
+            ptx!(self, ".param .b32 q{i}; st.param.b32 [q{i}], {register};");
         }
         for (i, (ty, registers)) in ty.params.iter().zip(arguments).enumerate() {
             ptx!(self, "{};", param(*ty, &format!("p{i}")));

@@ -15,6 +15,7 @@ use crate::ptx::analysis::interprocedural::Analysis;
 use crate::ptx::analysis::stack_frame::StackFrame;
 use crate::ptx::emit::calls::VALUES;
 use crate::ptx::emit::function::{Compiler, Role, ascii};
+use crate::ptx::emit::instructions::CONTEXT_ADDRESS;
 use crate::ptx::image::ImageLayout;
 use crate::ptx::writer::ptx;
 
@@ -145,11 +146,7 @@ fn spawned_threads(compiler: &mut Compiler, start: u32, bytes: usize) {
     ptx!(compiler, "add.u32 {idle}, {idle}, 1;");
     ptx!(compiler, "@{none} bra NEXT_THREAD;");
     measure_stack(compiler, bytes);
-    ptx!(
-        compiler,
-        "ld.local.b64 %ctx, [%local+{}];",
-        offset_of!(Context, address)
-    );
+    compiler.find_context();
     ptx!(
         compiler,
         "ld.local.b64 {thread}, [%local+{}];",
@@ -164,7 +161,7 @@ fn spawned_threads(compiler: &mut Compiler, start: u32, bytes: usize) {
     let size = compiler.load_size();
     compiler.w.out().push_str(&size);
     compiler.call_from_kernel(start, &[vec![id], vec![argument]]);
-    compiler.call_runtime("gpu_run_finish", &[("b64", "%ctx")], None);
+    compiler.call_runtime("gpu_run_finish", &[CONTEXT_ADDRESS], None);
     ptx!(compiler, "bra {NO_THREAD};");
 }
 
@@ -176,14 +173,10 @@ fn processes(compiler: &mut Compiler, bytes: usize) {
     compiler.w.label(NEXT_PROCESS);
     compiler.call_runtime("gpu_run_next_process", &arguments, None);
     measure_stack(compiler, bytes);
-    ptx!(
-        compiler,
-        "ld.local.b64 %ctx, [%local+{}];",
-        offset_of!(Context, address)
-    );
+    compiler.find_context();
     compiler.thread_state();
     compiler.call_from_kernel(compiler.index, &[]);
-    compiler.call_runtime("gpu_run_end_process", &[("b64", "%ctx")], None);
+    compiler.call_runtime("gpu_run_end_process", &[CONTEXT_ADDRESS], None);
     ptx!(compiler, "bra {NEXT_PROCESS};");
 }
 
@@ -250,11 +243,7 @@ pub fn compile(
     let arguments = [("b64", "%launch"), ("b64", "%context")];
     compiler.call_runtime("gpu_run_begin", &arguments, None);
     // For calls of functions.
-    ptx!(
-        compiler,
-        "ld.local.b64 %ctx, [%local+{}];",
-        offset_of!(Context, address)
-    );
+    compiler.find_context();
     if unit.options.meets {
         // The lanes of a warp that have no thread have ended.
         ptx!(compiler, "st.local.b32 [%local+{}], -1;", offset_of!(Context, meets));
@@ -293,7 +282,7 @@ pub fn compile(
         false => compiler.call_own(),
     }
     compiler.w.label("DONE");
-    compiler.call_runtime("gpu_run_finish", &[("b64", "%ctx")], None);
+    compiler.call_runtime("gpu_run_finish", &[CONTEXT_ADDRESS], None);
     compiler.end_counts();
     ptx!(compiler, "ret;");
     if let Some(start) = analysis.thread_start {

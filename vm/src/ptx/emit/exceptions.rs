@@ -11,6 +11,7 @@ use crate::layout::Context;
 use crate::ptx::analysis::cfg::{Node, handlers};
 use crate::ptx::emit::calls::{THROWN, VALUES};
 use crate::ptx::emit::function::{Compiler, Role};
+use crate::ptx::emit::instructions::CONTEXT_ADDRESS;
 use crate::ptx::writer::ptx;
 
 impl Compiler<'_> {
@@ -78,7 +79,7 @@ impl Compiler<'_> {
     pub fn leave_thrown(&mut self) {
         match self.role {
             Role::Kernel => {
-                self.call_runtime("gpu_run_unhandled", &[("b64", "%ctx")], None);
+                self.call_runtime("gpu_run_unhandled", &[CONTEXT_ADDRESS], None);
                 ptx!(self, "exit;");
             }
             // What has no status calls nothing that throws, though its callee may have one.
@@ -104,7 +105,7 @@ impl Compiler<'_> {
         };
         let reference = clause.reference.then(|| {
             let (register, pc) = (self.w.word(), self.position(node.pc));
-            let arguments = [("b64", "%ctx"), ("b32", pc.as_str()), ("b32", "%depth")];
+            let arguments = [CONTEXT_ADDRESS, ("b32", pc.as_str()), ("b32", "%depth")];
             self.show_roots();
             self.call_runtime("gpu_run_reference", &arguments, Some(("b32", &register)));
             register
@@ -134,13 +135,13 @@ impl Compiler<'_> {
                 ptx!(self, "mov.b32 {number}, {count};");
                 ptx!(self, "st.local.b32 [%local+{}], {number};", offset_of!(Context, count));
                 let tag = self.image_word(self.layout.tags as usize + 4 * args[2] as usize);
-                let arguments = [("b64", "%ctx"), ("b32", pc.as_str()), ("b32", "%depth"), ("b32", &tag)];
+                let arguments = [CONTEXT_ADDRESS, ("b32", pc.as_str()), ("b32", "%depth"), ("b32", &tag)];
                 self.call_runtime("gpu_run_throw", &arguments, None);
             }
             _ => {
                 let reference = self.canonical_operand(args[0], 1);
                 let arguments = [
-                    ("b64", "%ctx"),
+                    CONTEXT_ADDRESS,
                     ("b32", pc.as_str()),
                     ("b32", "%depth"),
                     ("b32", &reference),

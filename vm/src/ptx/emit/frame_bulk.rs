@@ -167,13 +167,12 @@ impl Compiler<'_> {
             ptx!(self, "@{more} bra {done};");
             let value = self.w.word();
             for (range, loads) in [(from, true), (to, false)] {
-                let (at, offset, address) = (self.w.word(), self.w.pair(), self.w.pair());
+                let (at, address) = (self.w.word(), self.w.pair());
                 ptx!(self, "add.u32 {at}, {}, {i};", range.at);
                 let (space, inside) = (self.frame_space(), &range.inside);
                 let place = self.frame_address(&FramePlace::in_frame(&at), 0, width);
                 ptx!(self, "add.u32 {at}, {}, {i};", range.start);
-                ptx!(self, "cvt.u64.u32 {offset}, {at};");
-                ptx!(self, "add.s64 {address}, %base, {offset};");
+                self.address_in_memory(&address, &at);
                 match loads {
                     true => {
                         ptx!(self, "@{inside} ld.{space}.{ty} {value}, [{place}];");

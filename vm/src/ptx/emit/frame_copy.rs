@@ -111,8 +111,7 @@ impl Compiler<'_> {
         ptx!(self, "ld.local.b32 {limit}, [%local+{stack_limit}];");
         ptx!(self, "setp.ge.and.u32 {}, %frame_low, {limit}, {};", holds[3], holds[2]);
         ptx!(self, "selp.b32 %frame_size, {bytes}, 0, {};", holds[3]);
-        ptx!(self, "cvt.u64.u32 %frame_at, %frame_low;");
-        ptx!(self, "add.s64 %frame_at, %base, %frame_at;");
+        self.address_in_memory("%frame_at", "%frame_low");
         self.find_frame();
         self.frame_from_memory();
     }

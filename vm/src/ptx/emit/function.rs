@@ -15,7 +15,9 @@ use crate::ptx::analysis::regions::Regions;
 use crate::ptx::emit::atomics::Order;
 use crate::ptx::emit::calls::{self, cold::Exits};
 use crate::ptx::emit::exnref_roots;
+use crate::ptx::emit::instructions::CONTEXT_ADDRESS;
 use crate::ptx::emit::loops::Loop;
+use crate::ptx::emit::own::{self, Own};
 use crate::ptx::emit::reconvergence::{Joins, Meeting};
 use crate::ptx::emit::regions::{self, Leaving};
 use crate::ptx::emit::samples::{Marks, find_row};
@@ -121,47 +123,6 @@ pub fn ascii(name: &str) -> String {
     name.replace(|c: char| c != ' ' && !c.is_ascii_graphic(), "?")
 }
 
-/// What an instance has for itself. Of a process of a batch it is in the thread's context, else in the image.
-#[derive(Clone, Copy, Debug)]
-pub enum Own {
-    /// Its record.
-    Record,
-    /// Record of memory 0.
-    Memory,
-    /// First byte of memory 0.
-    Base,
-}
-
-impl Own {
-    /// Where it is, as a state space and an address in it. `local` is the register of the context's address.
-    pub fn place(self, unit: &Unit, layout: &ImageLayout, local: &str) -> (&'static str, String) {
-        use crate::ptx::Image;
-        if unit.options.processes {
-            let offset = match self {
-                Own::Record => offset_of!(Context, instance),
-                Own::Memory => offset_of!(Context, memory),
-                Own::Base => offset_of!(Context, base),
-            };
-            return ("local", format!("{local}+{offset}"));
-        }
-        let offset = match self {
-            Own::Record => offset_of!(Image, record),
-            Own::Memory => offset_of!(Image, memory),
-            Own::Base => offset_of!(Image, base),
-        };
-        (layout.space(), format!("{}instance+{offset}", unit.prefix))
-    }
-}
-
-/// The text of instructions that load memory 0's size; of a process, `local` is the register of the context's address.
-pub fn load_size(unit: &Unit, layout: &ImageLayout, local: &str) -> String {
-    let (space, at) = Own::Memory.place(unit, layout, local);
-    format!(
-        "\tld.{space}.b64 %size_at, [{at}];\n\tld.global.b32 %size, [%size_at+{}];\n",
-        offset_of!(crate::layout::Memory, size),
-    )
-}
-
 /// Compiles the defined function `defined` and appends it to `out`, its constants to `words`. Returns the units of values
 /// for which its thread's context must have room.
 pub fn compile(
@@ -187,7 +148,8 @@ pub fn compile(
     compiler.body();
     let head = calls::head(unit, analysis, compiler.index);
     let mut prologue = String::new();
-    prologue += "\tld.param.b64 %ctx, [ctx];\n\tcvta.to.local.u64 %local, %ctx;\n\tld.param.b32 %depth, [depth];\n";
+    prologue += calls::READ_CONTEXT;
+    prologue += "\tld.param.b32 %depth, [depth];\n";
     if !compiler.facts.pointed {
         prologue += "\tld.param.b32 %size, [size];\n";
     }
@@ -409,13 +371,13 @@ impl<'a> Compiler<'a> {
         if self.analysis.makes_references {
             // The lane frees the exceptions that its thread has.
             let pc = self.position(pc);
-            let arguments = [("b64", "%ctx"), ("b32", &*pc), ("b32", "%depth")];
+            let arguments = [CONTEXT_ADDRESS, ("b32", &*pc), ("b32", "%depth")];
             self.call_runtime("gpu_run_poll", &arguments, None);
             return ptx!(self, "mov.b32 %budget, {passes};");
         }
         if self.spins() {
             // First, for that may take long.
-            self.call_runtime("gpu_run_meet", &[("b64", "%ctx"), ("b32", "0")], None);
+            self.call_runtime("gpu_run_meet", &[CONTEXT_ADDRESS, ("b32", "0")], None);
         }
         let (launch, stop, p) = (self.launch(), self.w.word(), self.w.predicate());
         // Relaxed: nothing is read that another thread wrote before it set the flag.
@@ -508,7 +470,7 @@ impl<'a> Compiler<'a> {
         self.frame_to_memory();
         self.place_in_store("%trap_pc");
         let arguments = [
-            ("b64", "%ctx"),
+            CONTEXT_ADDRESS,
             ("b32", "%trap_pc"),
             ("b32", "%depth"),
             ("b32", "%trap_kind"),
@@ -550,9 +512,9 @@ impl<'a> Compiler<'a> {
         format!("{}{kind}_{}_{at}", self.unit.prefix, self.index)
     }
 
-    /// See [`load_size`].
+    /// See [`own::load_size`].
     pub fn load_size(&self) -> String {
-        load_size(self.unit, self.layout, "%local")
+        own::load_size(self.unit, self.layout, "%local")
     }
 
     /// Whether an opcode may make memory 0 larger than it is known to be.
@@ -629,6 +591,10 @@ impl<'a> Compiler<'a> {
             let (space, at) = Own::Base.place(self.unit, self.layout, "%local");
             _ = writeln!(out, "\tld.{space}.b64 %base, [{at}];");
         }
+        if used("%high") {
+            let (space, at) = Own::BaseHigh.place(self.unit, self.layout, "%local");
+            _ = writeln!(out, "\tld.{space}.b32 %high, [{at}];");
+        }
         if used("%row") {
             out += &find_row("%row", "%here");
         }
@@ -651,22 +617,21 @@ impl<'a> Compiler<'a> {
 
     /// Puts declarations, `prologue` and all that was written together.
     pub fn finish(&mut self, prologue: &str, out: &mut String) {
-        out.push_str("\t.reg .b64 %ctx, %local, %base, %size_at, %globals;\n");
+        out.push_str(calls::CONTEXT_REGISTERS);
+        out.push_str("\t.reg .b64 %base, %size_at, %globals;\n");
         if self.unit.options.samples {
             out.push_str("\t.reg .b64 %row;\n\t.reg .b32 %here;\n");
         }
         self.finish_exits(out);
         self.finish_region();
-        out.push_str("\t.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;\n");
+        out.push_str("\t.reg .b32 %depth, %deeper, %size, %high, %budget, %trap_pc, %trap_kind;\n");
         _ = writeln!(out, "\t.reg .b32 %r<{0}>;\n\t.reg .b64 %d<{0}>;", self.registers);
         if self.stop_used {
             let before = self.w.set_aside(true);
             self.w.label("STOP");
-            self.frame_to_memory();
-            self.place_in_store("%trap_pc");
-            let arguments = [("b64", "%ctx"), ("b32", "%trap_pc"), ("b32", "%depth")];
-            self.call_runtime("gpu_run_poll", &arguments, None);
-            ptx!(self, "exit;");
+            // No trap: the process was stopped.
+            ptx!(self, "mov.b32 %trap_kind, 0;");
+            self.end_by_trap();
             self.w.set_aside(before);
         }
         if self.trap_used {

@@ -33,6 +33,9 @@ pub(super) fn template_for(name: &str) -> &'static Template {
     template(name).unwrap_or_else(|| unreachable!("a test checks that `{name}` has a template"))
 }
 
+/// As an argument of a call of the runtime: the generic address of the thread's context.
+pub const CONTEXT_ADDRESS: (&str, &str) = ("b64", "context");
+
 impl Compiler<'_> {
     /// Writes an instruction of `block`.
     pub fn instruction(&mut self, node: &Node, block: usize) {
@@ -158,7 +161,7 @@ impl Compiler<'_> {
             HandwrittenOp::Meet => {
                 let meets = self.unit.options.meets;
                 if meets {
-                    self.call_runtime("gpu_run_meet", &[("b64", "%ctx"), ("b32", "0")], None);
+                    self.call_runtime("gpu_run_meet", &[CONTEXT_ADDRESS, ("b32", "0")], None);
                 }
                 ptx!(self, "mov.b32 %r{}, {};", args[0], meets as u32);
             }
@@ -495,7 +498,7 @@ impl Compiler<'_> {
     fn end(&mut self, node: &Node, kind: u32, value: &str) {
         let (pc, kind) = (self.position(node.pc), kind.to_string());
         let arguments = [
-            ("b64", "%ctx"),
+            CONTEXT_ADDRESS,
             ("b32", &pc),
             ("b32", "%depth"),
             ("b32", &kind),
@@ -505,29 +508,40 @@ impl Compiler<'_> {
         ptx!(self, "exit;");
     }
 
-    /// A call of the runtime. Arguments are types and operands; a result is a type and a register.
+    /// Loads the generic address of a kernel's context.
+    fn load_context(&mut self, to: &str) {
+        ptx!(self, "ld.local.b64 {to}, [%local+{}];", offset_of!(Context, address));
+    }
+
+    /// Finds where a kernel's context is, for calls of functions.
+    pub fn find_context(&mut self) {
+        let context = self.w.pair();
+        self.load_context(&context);
+        ptx!(self, "cvta.to.local.u64 {context}, {context};");
+        ptx!(self, "cvt.u32.u64 %context_at, {context};");
+    }
+
+    /// A call of the runtime. Arguments are types and operands, and [`CONTEXT_ADDRESS`]; a result is a type and a register.
     pub fn call_runtime(&mut self, name: &str, arguments: &[(&str, &str)], result: Option<(&str, &str)>) {
         let types: Vec<_> = arguments.iter().map(|(ty, _)| *ty).collect();
         if let Err(wrong) = runtime::signature(name).check(&types, result.map(|(ty, _)| ty)) {
             // A bug of this compiler, for every program that makes the call: the assembler would refuse it.
             panic!("{wrong}");
         }
-        let context = match self.role {
-            Role::Kernel => {
-                let context = self.w.pair();
-                ptx!(
-                    self,
-                    "ld.local.b64 {context}, [%local+{}];",
-                    offset_of!(Context, address)
-                );
-                context
+        let mut context = String::new();
+        if arguments.contains(&CONTEXT_ADDRESS) {
+            context = self.w.pair();
+            match self.role {
+                Role::Kernel => self.load_context(&context),
+                // No register is kept for it.
+                Role::Function | Role::Region(..) => ptx!(self, "cvta.local.u64 {context}, %local;"),
             }
-            Role::Function | Role::Region(..) => "%ctx".to_owned(),
-        };
+        }
         self.w.out().push_str("\t{\n");
         let mut list = Vec::new();
-        for (i, (ty, value)) in arguments.iter().enumerate() {
-            let value = if *value == "%ctx" { &context } else { *value };
+        for (i, argument) in arguments.iter().enumerate() {
+            let (ty, value) = argument;
+            let value = if *argument == CONTEXT_ADDRESS { &context } else { *value };
             ptx!(self, ".param .{ty} q{i};");
             ptx!(self, "st.param.{ty} [q{i}], {value};");
             list.push(format!("q{i}"));
@@ -625,7 +639,7 @@ impl Compiler<'_> {
         ptx!(self, "mov.u64 {at}, {name};");
         let pc = self.position(node.pc);
         let arguments = [
-            ("b64", "%ctx"),
+            CONTEXT_ADDRESS,
             ("b32", &pc),
             ("b32", "%depth"),
             ("b32", &instance),

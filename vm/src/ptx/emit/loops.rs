@@ -1,8 +1,9 @@
 //! Loops that are written out several times, or that know their passes.
 //!
 //! A loop that ends in `i += step; if i != limit` (or `<`) knows how many passes are left. If they are not a
-//! multiple of its copies, a copy that does all (number 0) makes the odd ones first. So only the last of the
-//! others compares, and no loop is around them: ptxas would put a `BREAK` before each jump that leaves both.
+//! multiple of its copies, a copy that does all (number 0) makes the odd ones first, mostly without looks at the
+//! stop flag. So only the last of the others compares, and no loop is around them: ptxas would put a `BREAK` before
+//! each jump that leaves both.
 //!
 //! Of such a loop it is known too which accesses lie in the function's frame, in every pass. As long as local memory holds the
 //! frame, the copies do not look. Where it does not, copy 0 makes all passes.
@@ -66,6 +67,9 @@ pub struct Counted {
     compare: Compare,
     /// The passes that it makes, by the ways into it, where they are known: all copies' together divide each.
     passes: Option<Vec<u64>>,
+    /// The way to the limit is a multiple of the step's power of two. So passes come to it exactly, and odd ones are fewer than
+    /// the copies; else copy 0 might run without end.
+    hits_limit: bool,
     /// Nothing in the loop reads the unit. It is brought up to date where the loop is left, and at the end of the last
     /// copy.
     deferred: bool,
@@ -324,9 +328,16 @@ impl Compiler<'_> {
             let passes = |start: u32| passes(compare, start, args[2], limit);
             starts.into_iter().map(passes).collect::<Option<Vec<_>>>()
         });
+        let before = &self.flow.at[head];
+        let align = match value {
+            Some(limit) => limit.trailing_zeros(),
+            None => before[args[3] as usize].align.into(),
+        };
+        let align = align.min(before[args[0] as usize].align.into());
         Some(Counted {
             latch: *latch,
             unit: args[0],
+            hits_limit: align >= args[2].trailing_zeros(),
             step: args[2],
             limit,
             compare,
@@ -519,7 +530,14 @@ impl Compiler<'_> {
             counted.compare.ptx(),
             counted.limit
         );
-        if counted.brief(copies).is_none() {
+        // Odd passes are fewer than the copies: then the others follow, or the loop ends, and what is around it counts. (Where
+        // blocks are counted, they are counted here too: a counter has room for what is between two looks, see `counts`.)
+        let few = self.copy == 0
+            && !makes_all
+            && counted.hits_limit
+            && self.loops[&head].in_frame.accesses.is_empty()
+            && self.analysis.counters.is_none();
+        if counted.brief(copies).is_none() && !few {
             self.count(self.first_word(head));
         }
         let again = match self.copy {
@@ -591,6 +609,7 @@ mod tests {
             limit: String::new(),
             compare: Compare::Unequal,
             passes,
+            hits_limit: true,
             deferred: false,
         }
     }

@@ -22,7 +22,8 @@ use crate::layout::{Instance, Memory};
 use crate::ptx::analysis::cfg::Node;
 use crate::ptx::analysis::flow::{note_reach, reach};
 use crate::ptx::emit::frame_copy::FromFrame;
-use crate::ptx::emit::function::{Compiler, Own, Role};
+use crate::ptx::emit::function::{Compiler, Role};
+use crate::ptx::emit::own::Own;
 use crate::ptx::writer::ptx;
 
 /// Words of bytecode of a kernel that is small: a multiprocessor keeps the code of its loops.
@@ -113,8 +114,7 @@ impl Compiler<'_> {
             None => (index, offset),
         };
         let register = self.w.pair();
-        ptx!(self, "cvt.u64.u32 {register}, {index};");
-        ptx!(self, "add.s64 {register}, %base, {register};");
+        self.address_in_memory(&register, &index);
         // What an instruction adds is a signed number of 32 bits.
         let fits = i32::try_from(offset + width).is_ok();
         if !fits {
@@ -125,6 +125,15 @@ impl Compiler<'_> {
             offset: if fits { offset } else { 0 },
             align,
         }
+    }
+
+    /// Makes of an address in memory 0 one of the device.
+    pub fn address_in_memory(&mut self, to: &str, at: &str) {
+        if self.unit.options.aligned_memory {
+            return ptx!(self, "mov.b64 {to}, {{{at}, %high}};");
+        }
+        ptx!(self, "cvt.u64.u32 {to}, {at};");
+        ptx!(self, "add.s64 {to}, %base, {to};");
     }
 
     /// Loads memory 0's size of now into a word if a predicate holds.

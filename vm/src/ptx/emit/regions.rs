@@ -12,7 +12,7 @@ use crate::ptx::Unit;
 use crate::ptx::analysis::interprocedural::Analysis;
 use crate::ptx::analysis::regions::Regions;
 use crate::ptx::emit::calls::cold::{ENTERED, Exit};
-use crate::ptx::emit::calls::{self, RETURNED, TAIL_CALL, THROWN, VALUES};
+use crate::ptx::emit::calls::{self, CONTEXT, CONTEXT_REGISTERS, READ_CONTEXT, RETURNED, TAIL_CALL, THROWN, VALUES};
 use crate::ptx::emit::function::{Compiler, Role, ascii};
 use crate::ptx::image::ImageLayout;
 use crate::ptx::writer::{constant, ptx};
@@ -66,15 +66,15 @@ pub fn compile(
         compiler.thread_state();
         compiler.body();
         let head = format!(
-            ".func (.param .b32 ret) {}(.param .b64 ctx, .param .b32 depth, .param .b32 place)",
+            ".func (.param .b32 ret) {}({CONTEXT}, .param .b32 depth, .param .b32 place)",
             name(unit, index, number)
         );
         _ = write!(
             out,
             "\n// {comment}: region {number}\n{head}\n{{\n\t.reg .b32 %place;\n"
         );
-        let prologue = "\tld.param.b64 %ctx, [ctx];\n\tcvta.to.local.u64 %local, %ctx;\n\tld.param.b32 %depth, [depth];\n\tld.param.b32 %place, [place];\n";
-        compiler.finish(prologue, out);
+        let prologue = format!("{READ_CONTEXT}\tld.param.b32 %depth, [depth];\n\tld.param.b32 %place, [place];\n");
+        compiler.finish(&prologue, out);
         out.push_str("}\n");
         words.push_str(&compiler.words);
         values = values.max(compiler.exits.most());
@@ -117,8 +117,10 @@ fn write_driver(unit: &Unit, analysis: &Analysis, regions: &Regions, defined: us
     let index = analysis.imported + defined as u32;
     let ty = &unit.program.meta.types[unit.program.meta.functions[defined].ty as usize];
     let status = analysis.facts[defined].status;
-    out.push_str("\t.reg .b64 %ctx, %local;\n\t.reg .b32 %depth, %next, %w;\n\t.reg .pred %p;\n");
-    out.push_str("\tld.param.b64 %ctx, [ctx];\n\tcvta.to.local.u64 %local, %ctx;\n\tld.param.b32 %depth, [depth];\n");
+    out.push_str(CONTEXT_REGISTERS);
+    out.push_str("\t.reg .b32 %depth, %next, %w;\n\t.reg .pred %p;\n");
+    out.push_str(READ_CONTEXT);
+    out.push_str("\tld.param.b32 %depth, [depth];\n");
     let mut at = 0;
     for (i, ty) in ty.params.iter().enumerate() {
         for k in 0..ty.units() {
@@ -141,7 +143,9 @@ fn write_driver(unit: &Unit, analysis: &Analysis, regions: &Regions, defined: us
     }
     for region in (0..=last).rev() {
         _ = writeln!(out, "REGION_{region}:\n\t{{");
-        out.push_str("\t.param .b64 q0; st.param.b64 [q0], %ctx;\n\t.param .b32 q1; st.param.b32 [q1], %depth;\n");
+        out.push_str(
+            "\t.param .b32 q0; st.param.b32 [q0], %context_at;\n\t.param .b32 q1; st.param.b32 [q1], %depth;\n",
+        );
         out.push_str("\t.param .b32 q2; st.param.b32 [q2], %next;\n\t.param .b32 q;\n");
         _ = writeln!(out, "\tcall (q), {}, (q0, q1, q2);", name(unit, index, region));
         out.push_str("\tld.param.b32 %next, [q];\n\t}\n\tbra NEXT;\n");

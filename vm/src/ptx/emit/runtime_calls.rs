@@ -9,9 +9,11 @@ use gpu_run_bytecode::{Mem, Op, TrapKind};
 
 use crate::layout::{Instance, LANE_MOST, Memory, NOT_SHORT, SHORT_UNITS, Table};
 use crate::ptx::analysis::cfg::Node;
-use crate::ptx::emit::function::{Compiler, Own};
+use crate::ptx::emit::function::Compiler;
+use crate::ptx::emit::instructions::CONTEXT_ADDRESS;
 use crate::ptx::emit::instructions::template_for;
 use crate::ptx::emit::memory::Place;
+use crate::ptx::emit::own::Own;
 use crate::ptx::image::Image;
 use crate::ptx::writer::ptx;
 
@@ -55,7 +57,7 @@ impl Compiler<'_> {
     /// A call of the runtime that may trap: after the context come the instruction and the depth.
     fn call_for(&mut self, node: &Node, name: &str, arguments: &[(&str, &str)], result: Option<&str>) {
         let pc = self.position(node.pc);
-        let mut all = vec![("b64", "%ctx"), ("b32", &pc), ("b32", "%depth")];
+        let mut all = vec![CONTEXT_ADDRESS, ("b32", &pc), ("b32", "%depth")];
         all.extend(arguments);
         self.call_runtime(name, &all, result.map(|register| ("b32", register)));
     }
@@ -328,7 +330,7 @@ impl Compiler<'_> {
     /// `print_end`.
     pub fn print_end(&mut self, node: &Node) {
         let stream = self.canonical_operand(node.inst.args[0], 1);
-        self.call_runtime("gpu_run_print_end", &[("b64", "%ctx"), ("b32", &stream)], None);
+        self.call_runtime("gpu_run_print_end", &[CONTEXT_ADDRESS, ("b32", &stream)], None);
     }
 
     /// A debug opcode with a value of `units` units, or none.
@@ -338,7 +340,7 @@ impl Compiler<'_> {
             units => self.extended(node.inst.args[0], units),
         };
         let op = (node.inst.op as u16).to_string();
-        let arguments = [("b64", "%ctx"), ("b32", &op[..]), ("b64", &value)];
+        let arguments = [CONTEXT_ADDRESS, ("b32", &op[..]), ("b64", &value)];
         self.call_runtime("gpu_run_debug", &arguments, None);
     }
 

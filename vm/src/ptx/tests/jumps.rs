@@ -6,7 +6,7 @@ use std::time::Duration;
 use gpu_run_bytecode::code::Inst;
 use gpu_run_bytecode::{Clause, Op, Try};
 
-use super::{Options, body, compiled, handmade, handmade_in, text};
+use super::{Options, body, compiled, handmade, handmade_in, text, text_alone_with};
 use crate::{Cpu, End, Extern, Limits, RunOptions, Store, Value};
 
 /// The sum is its own limit: as in the interpreter, which reads the limit after the sum.
@@ -115,4 +115,32 @@ fn a_loop_that_several_branches_close_has_one_way_back() {
     );
     let counts = text.matches("sub.u32 %budget, %budget, 1;").count();
     assert_eq!((counts, text.matches("LATCH_").count() > 2), (1, true), "{text}");
+}
+
+/// Passes that do not come out even are fewer than the copies, unless the loop steps over its limit.
+#[test]
+fn odd_passes_do_not_count_where_they_are_few() {
+    let looks = |limit: &str, options: Options| {
+        let module = format!(
+            "(module (func (export \"f\") (param $n i32) (result i32) (local $i i32) (local $sum i32) (local $limit i32)
+               (local.set $limit {limit})
+               (loop $again
+                 (local.set $sum (i32.add (i32.mul (local.get $sum) (local.get $i)) (local.get $i)))
+                 (br_if $again
+                   (i32.ne (local.tee $i (i32.add (local.get $i) (i32.const 4))) (local.get $limit))))
+               (local.get $sum)))"
+        );
+        let text = text_alone_with(&module, options);
+        assert!(text.contains("\nB1_2:\n"), "it has copies: {text}");
+        text.matches(" bra POLL").count()
+    };
+    let options = Options::default();
+    assert_eq!(looks("(i32.shl (local.get $n) (i32.const 2))", options), 1);
+    assert_eq!(looks("(i32.shl (local.get $n) (i32.const 1))", options), 2);
+    // A counter has room for passes that are looked at.
+    let counts = Options {
+        counts: true,
+        ..options
+    };
+    assert_eq!(looks("(i32.shl (local.get $n) (i32.const 2))", counts), 2);
 }

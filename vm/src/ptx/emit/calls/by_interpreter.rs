@@ -8,7 +8,7 @@ use crate::ptx::Unit;
 use crate::ptx::analysis::interprocedural::Analysis;
 use crate::ptx::emit::calls::{RETURNED, VALUES, param, results};
 use crate::ptx::emit::entry::is_inlined;
-use crate::ptx::emit::function::load_size;
+use crate::ptx::emit::own::load_size;
 use crate::ptx::image::ImageLayout;
 
 /// Bytes of native stack that the code itself takes.
@@ -61,15 +61,16 @@ fn thunk(unit: &Unit, analysis: &Analysis, layout: &ImageLayout, index: u32, out
         out,
         "\n.func (.param .b32 status) {prefix}n{index}(.param .b64 ctx, .param .b32 depth)\n{{"
     );
-    out.push_str("\t.reg .b64 %ctx, %local, %l;\n\t.reg .b32 %depth, %w;\n");
+    out.push_str("\t.reg .b64 %ctx, %local, %l;\n\t.reg .b32 %context_at, %depth, %w;\n");
     out.push_str("\tld.param.b64 %ctx, [ctx];\n\tld.param.b32 %depth, [depth];\n\tcvta.to.local.u64 %local, %ctx;\n");
+    out.push_str("\tcvt.u32.u64 %context_at, %local;\n");
     out.push_str(
         &load_size(unit, layout, "%local")
             .replace("%size_at", "%l")
             .replace("%size", "%w"),
     );
-    out.push_str("\t.param .b64 q0;\n\t.param .b32 q1;\n\t.param .b32 q2;\n");
-    out.push_str("\tst.param.b64 [q0], %ctx;\n\tst.param.b32 [q1], %depth;\n\tst.param.b32 [q2], %w;\n");
+    out.push_str("\t.param .b32 q0;\n\t.param .b32 q1;\n\t.param .b32 q2;\n");
+    out.push_str("\tst.param.b32 [q0], %context_at;\n\tst.param.b32 [q1], %depth;\n\tst.param.b32 [q2], %w;\n");
     let mut list = String::from("q0, q1, q2");
     let mut at = VALUES as u32;
     for (i, ty) in ty.params.iter().enumerate() {

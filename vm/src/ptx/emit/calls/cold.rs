@@ -20,6 +20,7 @@ use crate::ptx::analysis::flow::{Fact, Kind, State};
 use crate::ptx::analysis::regions::taken;
 use crate::ptx::emit::calls::{RETURNED, VALUES};
 use crate::ptx::emit::function::Compiler;
+use crate::ptx::emit::instructions::CONTEXT_ADDRESS;
 use crate::ptx::emit::regions;
 use crate::ptx::image::Image;
 use crate::ptx::writer::{constant, ptx};
@@ -249,7 +250,7 @@ impl Compiler<'_> {
         self.load_start(&head, (self.index - self.analysis.imported) as usize);
         ptx!(self, "add.u32 %trap_pc, %trap_pc, {head};");
         let arguments = [
-            ("b64", "%ctx"),
+            CONTEXT_ADDRESS,
             ("b32", "%depth"),
             ("b32", &instance),
             ("b32", &head),

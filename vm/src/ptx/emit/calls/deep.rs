@@ -20,6 +20,7 @@ use crate::layout::{BACKTRACE, Context, Func, INTERPRETER_STACK, OUTER_CALLS};
 use crate::ptx::analysis::cfg::Node;
 use crate::ptx::emit::calls::Place;
 use crate::ptx::emit::function::Compiler;
+use crate::ptx::emit::instructions::CONTEXT_ADDRESS;
 use crate::ptx::image::Image;
 use crate::ptx::writer::ptx;
 
@@ -207,7 +208,7 @@ impl Compiler<'_> {
         let none = self.w.pair();
         ptx!(self, "mov.b64 {none}, 0;");
         let arguments = [
-            ("b64", "%ctx"),
+            CONTEXT_ADDRESS,
             ("b32", "%deeper"),
             ("b32", &instance),
             ("b32", &head),

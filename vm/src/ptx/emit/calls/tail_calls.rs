@@ -13,8 +13,11 @@ use crate::layout::Context;
 use crate::ptx::Unit;
 use crate::ptx::analysis::cfg::Node;
 use crate::ptx::analysis::interprocedural::Analysis;
-use crate::ptx::emit::calls::{Callee, RETURNED, TAIL_CALL, VALUES, param, results, returns};
-use crate::ptx::emit::function::{Compiler, Role, load_size};
+use crate::ptx::emit::calls::{
+    CONTEXT, CONTEXT_REGISTERS, Callee, READ_CONTEXT, RETURNED, TAIL_CALL, VALUES, param, results, returns,
+};
+use crate::ptx::emit::function::{Compiler, Role};
+use crate::ptx::emit::own::load_size;
 use crate::ptx::emit::regions::REGION_TAIL_CALL;
 use crate::ptx::image::{Image, ImageLayout};
 use crate::ptx::writer::ptx;
@@ -22,7 +25,7 @@ use crate::ptx::writer::ptx;
 /// The first line of a function's tail thunk.
 pub fn tail_head(unit: &Unit, analysis: &Analysis, index: u32) -> String {
     let ty = &unit.program.meta.types[analysis.func_types[index as usize] as usize];
-    let list = ".param .b64 ctx, .param .b32 depth";
+    let list = format!("{CONTEXT}, .param .b32 depth");
     format!(".func {}{}t{index}({list})", returns(ty, true, "ret"), unit.prefix)
 }
 
@@ -40,9 +43,11 @@ pub fn tail_thunk(unit: &Unit, analysis: &Analysis, layout: &ImageLayout, index:
     let (offsets, bytes) = results(ty, status);
     let (own_offsets, _) = results(ty, true);
     _ = writeln!(out, "\n{}\n{{", tail_head(unit, analysis, index));
-    out.push_str("\t.reg .b64 %ctx, %local, %l;\n\t.reg .b32 %depth, %w;\n");
-    out.push_str("\tld.param.b64 %ctx, [ctx];\n\tld.param.b32 %depth, [depth];\n\tcvta.to.local.u64 %local, %ctx;\n");
-    out.push_str("\t.param .b64 q0;\n\t.param .b32 q1;\n\t.param .b32 q2;\n");
+    out.push_str(CONTEXT_REGISTERS);
+    out.push_str("\t.reg .b64 %l;\n\t.reg .b32 %depth, %w;\n");
+    out.push_str(READ_CONTEXT);
+    out.push_str("\tld.param.b32 %depth, [depth];\n");
+    out.push_str("\t.param .b32 q0;\n\t.param .b32 q1;\n\t.param .b32 q2;\n");
     // The function reads memory's size itself, or gets it here.
     _ = writeln!(
         out,
@@ -51,7 +56,7 @@ pub fn tail_thunk(unit: &Unit, analysis: &Analysis, layout: &ImageLayout, index:
             .replace("%size_at", "%l")
             .replace("%size", "%w")
     );
-    out.push_str("\tst.param.b64 [q0], %ctx;\n\tst.param.b32 [q1], %depth;\n\tst.param.b32 [q2], %w;\n");
+    out.push_str("\tst.param.b32 [q0], %context_at;\n\tst.param.b32 [q1], %depth;\n\tst.param.b32 [q2], %w;\n");
     let mut list = String::from("q0, q1, q2");
     let mut unit_at = 0;
     for (i, ty) in ty.params.iter().enumerate() {
@@ -112,7 +117,7 @@ impl Compiler<'_> {
             offset_of!(Context, tail_target)
         );
         self.w.out().push_str("\t{\n");
-        ptx!(self, ".param .b64 q0; st.param.b64 [q0], %ctx;");
+        ptx!(self, ".param .b32 q0; st.param.b32 [q0], %context_at;");
         ptx!(self, ".param .b32 q1; st.param.b32 [q1], %deeper;");
         self.call_native(&Callee::Pointer(pointer), ty, true, "q0, q1", base, code);
         self.w.out().push_str("\t}\n");

@@ -71,7 +71,7 @@ impl Aligned {
                 "cuMemAddressReserve",
                 sys::cuMemAddressReserve(&mut range.ptr, range.bytes, ALIGNMENT, 0, 0),
             )?;
-            if range.ptr as usize % ALIGNMENT != 0 {
+            if !(range.ptr as usize).is_multiple_of(ALIGNMENT) {
                 return Err(("cuMemAddressReserve", DriverError(CUresult::CUDA_ERROR_NOT_SUPPORTED)));
             }
             check("cuMemCreate", sys::cuMemCreate(&mut handle, range.bytes, &kind, 0))?;

@@ -196,17 +196,17 @@ pub fn read(cubin: &[u8]) -> Result<Vec<Function>, object::Error> {
             }
         }
     }
-    for (number, at, callee) in names {
-        let returns = |code: &Code| code.instructions.iter().any(|one| one.opcode() == RET);
-        let never_returns = |code: &Code| descriptors::is_known(code) && !returns(code);
-        let never_returns = functions[callee]
-            .as_ref()
-            .is_some_and(|callee| never_returns(&callee.code));
-        let Some(Some(function)) = functions.get_mut(number) else {
+    let returns = |code: &Code| code.instructions.iter().any(|one| one.opcode() == RET);
+    let never_returns = |function: &Function| !returns(&function.code) && descriptors::is_known(&function.code);
+    let never_returns: Vec<bool> = functions
+        .iter()
+        .map(|function| function.as_ref().is_some_and(never_returns))
+        .collect();
+    for (number, at, _) in names.into_iter().filter(|(_, _, callee)| never_returns[*callee]) {
+        let Some(Some(Function { code, .. })) = functions.get_mut(number) else {
             continue;
         };
-        let code = &mut function.code;
-        if never_returns && code.instructions.get(at).is_some_and(|one| one.is_call()) {
+        if code.instructions.get(at).is_some_and(|one| one.is_call()) {
             code.ends.insert(at);
         }
     }

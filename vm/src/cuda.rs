@@ -359,12 +359,16 @@ impl Cuda {
     /// What is told where memory could not be allocated.
     fn not_allocated(&self, (call, error): aligned::Failed, bytes: u64, what: &'static str) -> DeviceError {
         match error.0 {
-            CUresult::CUDA_ERROR_OUT_OF_MEMORY => DeviceError::OutOfMemory {
-                device: self.name(),
-                bytes,
-                what,
-            },
+            CUresult::CUDA_ERROR_OUT_OF_MEMORY => self.out_of_memory(bytes, what),
             _ => driver(call, error),
+        }
+    }
+
+    fn out_of_memory(&self, bytes: u64, what: &'static str) -> DeviceError {
+        DeviceError::OutOfMemory {
+            device: self.name(),
+            bytes,
+            what,
         }
     }
 }
@@ -431,10 +435,10 @@ impl Device for Cuda {
             return self.allocate(bytes, what);
         }
         self.context.enter()?;
-        let memory = match bytes > self.info.memory {
-            true => Err(("cuMemCreate", DriverError(CUresult::CUDA_ERROR_OUT_OF_MEMORY))),
-            false => Aligned::new(self.info.ordinal, bytes),
-        };
+        if bytes > self.info.memory {
+            return Err(self.out_of_memory(bytes, what));
+        }
+        let memory = Aligned::new(self.info.ordinal, bytes);
         let memory = memory.map_err(|failed| self.not_allocated(failed, bytes, what))?;
         let ptr = memory.ptr;
         self.memories.push(memory);

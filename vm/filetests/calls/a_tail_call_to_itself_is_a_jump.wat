@@ -121,12 +121,11 @@
 ;; 	ld.param.b32 %context_at, [context];
 ;; 	cvt.u64.u32 %local, %context_at;
 ;; 	ld.param.b32 %depth, [depth];
+;; 	ld.const.b64 %l, [instance+8];
+;; 	ld.global.b32 %w, [%l+8];
 ;; 	.param .b32 q0;
 ;; 	.param .b32 q1;
 ;; 	.param .b32 q2;
-;; 	ld.const.b64 %l, [instance+8];
-;; 	ld.global.b32 %w, [%l+8];
-;;
 ;; 	st.param.b32 [q0], %context_at;
 ;; 	st.param.b32 [q1], %depth;
 ;; 	st.param.b32 [q2], %w;

@@ -31,7 +31,7 @@ pub struct Aligned {
 }
 
 impl Aligned {
-    /// Maps at least `bytes` on device `ordinal`. What is there is not set.
+    /// Maps at least `bytes` on device `ordinal`, which has so many. What is there is not set.
     ///
     /// # Errors
     ///
@@ -50,7 +50,6 @@ impl Aligned {
             flags: sys::CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
         };
         let least = sys::CUmemAllocationGranularity_flags::CU_MEM_ALLOC_GRANULARITY_MINIMUM;
-        let too_much = ("cuMemCreate", DriverError(CUresult::CUDA_ERROR_OUT_OF_MEMORY));
         let (mut grain, mut handle) = (0, 0);
         let mut range = Aligned {
             ptr: 0,
@@ -63,10 +62,7 @@ impl Aligned {
                 "cuMemGetAllocationGranularity",
                 sys::cuMemGetAllocationGranularity(&mut grain, &kind, least),
             )?;
-            let bytes = usize::try_from(bytes)
-                .ok()
-                .and_then(|bytes| bytes.checked_next_multiple_of(grain.max(1)));
-            range.bytes = bytes.ok_or(too_much)?;
+            range.bytes = (bytes as usize).next_multiple_of(grain.max(1));
             check(
                 "cuMemAddressReserve",
                 sys::cuMemAddressReserve(&mut range.ptr, range.bytes, ALIGNMENT, 0, 0),
@@ -95,7 +91,7 @@ impl Drop for Aligned {
         if self.ptr == 0 {
             return;
         }
-        // SAFETY: made by `new`; whoever drops it uses it no more.
+        // SAFETY: made by `new`. The owner uses it no more.
         let given_back = unsafe {
             let unmapped = match self.mapped {
                 0 => Ok(()),

@@ -14,7 +14,7 @@ use object::{Endianness, SectionIndex, SymbolIndex};
 
 use super::attributes::Attributes;
 use super::descriptors;
-use super::opcodes::{BRA, BRX, BYTES, EXIT, Instruction, RET, decode};
+use super::opcodes::{BRA, BYTES, Instruction, RET, decode};
 
 /// The machine code of a function.
 #[derive(Debug, Default)]
@@ -42,12 +42,12 @@ impl Code {
     /// For each instruction those that may follow it: none where a lane ends or returns, or goes where is not known.
     pub fn next(&self) -> Vec<Vec<usize>> {
         let next = |(at, instruction): (usize, &Instruction)| {
-            let leaves = [BRA, BRX, EXIT, RET].contains(&instruction.opcode()) || self.ends.contains(&at);
+            let ends = self.ends.contains(&at) && instruction.is_sure();
             let mut next = self.jumps.get(&at).cloned().unwrap_or_default();
             if instruction.opcode() == BRA {
                 next.push(instruction.target(at));
             }
-            if !leaves || !instruction.is_sure() {
+            if !ends && !instruction.leaves() {
                 next.push(at + 1);
             }
             next
@@ -171,9 +171,9 @@ pub fn read(cubin: &[u8]) -> Result<Vec<Function>, object::Error> {
         };
         for (index, entry) in entries.iter().enumerate() {
             let at = begin + index * size_of::<Rela64<Endianness>>();
+            let filled_in = entry.r_offset(endian) as usize / BYTES;
             if let Some(Some(function)) = functions.get_mut(filled) {
                 function.wide_places.push(Place { at, base: 0 });
-                let filled_in = entry.r_offset(endian) as usize / BYTES;
                 if filled_in < function.code.instructions.len() {
                     function.relocated.push(filled_in);
                 }
@@ -192,7 +192,7 @@ pub fn read(cubin: &[u8]) -> Result<Vec<Function>, object::Error> {
                 function
                     .named
                     .insert(base.wrapping_add(entry.r_addend(endian)) as usize / BYTES);
-                names.push((filled, entry.r_offset(endian) as usize / BYTES, defined));
+                names.push((filled, filled_in, defined));
             }
         }
     }

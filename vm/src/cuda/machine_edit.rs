@@ -371,7 +371,7 @@ mod tests {
 
     #[test]
     fn branches_to_what_follows_are_removed() {
-        let branch = Instruction::of(IF.low | 7 << 12, IF.high);
+        let branch = Instruction::branch();
         let code = Code::of(&[IF.with_target(0, 2), OTHER, branch.with_target(2, 3), number(0), END]);
         let mut edit = Edit {
             instructions: code.instructions.clone(),

@@ -27,7 +27,8 @@ use crate::ptx::analysis::interprocedural::Analysis;
 use crate::ptx::emit::calls::tail_calls::has_tail_thunk;
 use crate::ptx::emit::entry::is_inlined;
 use crate::ptx::emit::function::{Compiler, Role};
-use crate::ptx::image::Image;
+use crate::ptx::emit::own::load_size;
+use crate::ptx::image::{Image, ImageLayout};
 use crate::ptx::writer::ptx;
 
 /// Status of a function that has returned its results.
@@ -87,18 +88,19 @@ pub fn returns(ty: &FuncType, status: bool, name: &str) -> String {
     }
 }
 
-/// The parameter with where the thread's context is: its address in local memory, which is one register.
-pub const CONTEXT: &str = ".param .b32 context";
-/// Declares the registers that [`READ_CONTEXT`] fills.
+/// The parameters that all functions begin with. Of the thread's context it is the address in local memory, which is one register.
+pub const CONTEXT: &str = ".param .b32 context, .param .b32 depth";
+/// Declares the registers that tell where the context is.
 pub const CONTEXT_REGISTERS: &str = "\t.reg .b64 %local;\n\t.reg .b32 %context_at;\n";
-/// Reads that parameter.
-pub const READ_CONTEXT: &str = "\tld.param.b32 %context_at, [context];\n\tcvt.u64.u32 %local, %context_at;\n";
+/// Reads these parameters, the second into `%depth`.
+pub const READ_CONTEXT: &str =
+    "\tld.param.b32 %context_at, [context];\n\tcvt.u64.u32 %local, %context_at;\n\tld.param.b32 %depth, [depth];\n";
 
 /// A function's first line, for a declaration or a definition.
 pub fn head(unit: &Unit, analysis: &Analysis, index: u32) -> String {
     let ty = &unit.program.meta.types[analysis.func_types[index as usize] as usize];
     let status = analysis.of(index).is_some_and(|facts| facts.status);
-    let mut params = format!("{CONTEXT}, .param .b32 depth, .param .b32 size");
+    let mut params = format!("{CONTEXT}, .param .b32 size");
     for (i, ty) in ty.params.iter().enumerate() {
         _ = write!(params, ", {}", param(*ty, &format!("a{i}")));
     }
@@ -112,6 +114,43 @@ fn prototype(ty: &FuncType, status: bool) -> String {
         _ = write!(params, ", {}", param(*ty, "_"));
     }
     format!("{}_ ({params})", returns(ty, status, "_"))
+}
+
+/// Writes the call of a function by one that finds the arguments in the context, and may use `%w` and `%l`. What it returns
+/// is in `q`.
+pub fn call_with_values(unit: &Unit, analysis: &Analysis, layout: &ImageLayout, index: u32, out: &mut String) {
+    let ty = &unit.program.meta.types[analysis.func_types[index as usize] as usize];
+    let status = analysis.of(index).is_some_and(|facts| facts.status);
+    // The function reads memory's size itself, or gets it here.
+    out.push_str(
+        &load_size(unit, layout, "%local")
+            .replace("%size_at", "%l")
+            .replace("%size", "%w"),
+    );
+    out.push_str("\t.param .b32 q0;\n\t.param .b32 q1;\n\t.param .b32 q2;\n");
+    out.push_str("\tst.param.b32 [q0], %context_at;\n\tst.param.b32 [q1], %depth;\n\tst.param.b32 [q2], %w;\n");
+    let mut list = String::from("q0, q1, q2");
+    let mut at = VALUES as u32;
+    for (i, ty) in ty.params.iter().enumerate() {
+        _ = writeln!(out, "\t{};", param(*ty, &format!("p{i}")));
+        for k in 0..ty.units() {
+            _ = writeln!(
+                out,
+                "\tld.local.b32 %w, [%local+{at}];\n\tst.param.b32 [p{i}+{}], %w;",
+                4 * k
+            );
+            at += 4;
+        }
+        _ = write!(list, ", p{i}");
+    }
+    let callee = format!("{}f{index}", unit.prefix);
+    _ = match results(ty, status).1 {
+        0 => writeln!(out, "\tcall {callee}, ({list});"),
+        bytes => writeln!(
+            out,
+            "\t.param .align 16 .b8 q[{bytes}];\n\tcall (q), {callee}, ({list});"
+        ),
+    };
 }
 
 /// The variable with the address of a function, which calls that close a cycle read.

@@ -149,7 +149,6 @@ pub fn compile(
     let head = calls::head(unit, analysis, compiler.index);
     let mut prologue = String::new();
     prologue += calls::READ_CONTEXT;
-    prologue += "\tld.param.b32 %depth, [depth];\n";
     if !compiler.facts.pointed {
         prologue += "\tld.param.b32 %size, [size];\n";
     }

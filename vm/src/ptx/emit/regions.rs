@@ -66,14 +66,14 @@ pub fn compile(
         compiler.thread_state();
         compiler.body();
         let head = format!(
-            ".func (.param .b32 ret) {}({CONTEXT}, .param .b32 depth, .param .b32 place)",
+            ".func (.param .b32 ret) {}({CONTEXT}, .param .b32 place)",
             name(unit, index, number)
         );
         _ = write!(
             out,
             "\n// {comment}: region {number}\n{head}\n{{\n\t.reg .b32 %place;\n"
         );
-        let prologue = format!("{READ_CONTEXT}\tld.param.b32 %depth, [depth];\n\tld.param.b32 %place, [place];\n");
+        let prologue = format!("{READ_CONTEXT}\tld.param.b32 %place, [place];\n");
         compiler.finish(&prologue, out);
         out.push_str("}\n");
         words.push_str(&compiler.words);
@@ -120,7 +120,6 @@ fn write_driver(unit: &Unit, analysis: &Analysis, regions: &Regions, defined: us
     out.push_str(CONTEXT_REGISTERS);
     out.push_str("\t.reg .b32 %depth, %next, %w;\n\t.reg .pred %p;\n");
     out.push_str(READ_CONTEXT);
-    out.push_str("\tld.param.b32 %depth, [depth];\n");
     let mut at = 0;
     for (i, ty) in ty.params.iter().enumerate() {
         for k in 0..ty.units() {

@@ -6,9 +6,8 @@ use std::fmt::Write;
 
 use crate::ptx::Unit;
 use crate::ptx::analysis::interprocedural::Analysis;
-use crate::ptx::emit::calls::{RETURNED, VALUES, param, results};
+use crate::ptx::emit::calls::{RETURNED, VALUES, call_with_values, results};
 use crate::ptx::emit::entry::is_inlined;
-use crate::ptx::emit::own::load_size;
 use crate::ptx::image::ImageLayout;
 
 /// Bytes of native stack that the code itself takes.
@@ -55,7 +54,7 @@ pub fn compile(unit: &Unit, analysis: &Analysis, layout: &ImageLayout, out: &mut
 fn thunk(unit: &Unit, analysis: &Analysis, layout: &ImageLayout, index: u32, out: &mut String) {
     let ty = &unit.program.meta.types[analysis.func_types[index as usize] as usize];
     let status = analysis.of(index).is_some_and(|facts| facts.status);
-    let (offsets, bytes) = results(ty, status);
+    let (offsets, _) = results(ty, status);
     let prefix = &unit.prefix;
     _ = writeln!(
         out,
@@ -64,36 +63,7 @@ fn thunk(unit: &Unit, analysis: &Analysis, layout: &ImageLayout, index: u32, out
     out.push_str("\t.reg .b64 %ctx, %local, %l;\n\t.reg .b32 %context_at, %depth, %w;\n");
     out.push_str("\tld.param.b64 %ctx, [ctx];\n\tld.param.b32 %depth, [depth];\n\tcvta.to.local.u64 %local, %ctx;\n");
     out.push_str("\tcvt.u32.u64 %context_at, %local;\n");
-    out.push_str(
-        &load_size(unit, layout, "%local")
-            .replace("%size_at", "%l")
-            .replace("%size", "%w"),
-    );
-    out.push_str("\t.param .b32 q0;\n\t.param .b32 q1;\n\t.param .b32 q2;\n");
-    out.push_str("\tst.param.b32 [q0], %context_at;\n\tst.param.b32 [q1], %depth;\n\tst.param.b32 [q2], %w;\n");
-    let mut list = String::from("q0, q1, q2");
-    let mut at = VALUES as u32;
-    for (i, ty) in ty.params.iter().enumerate() {
-        _ = writeln!(out, "\t{};", param(*ty, &format!("p{i}")));
-        for k in 0..ty.units() {
-            _ = writeln!(
-                out,
-                "\tld.local.b32 %w, [%local+{at}];\n\tst.param.b32 [p{i}+{}], %w;",
-                4 * k
-            );
-            at += 4;
-        }
-        _ = write!(list, ", p{i}");
-    }
-    match bytes {
-        0 => _ = writeln!(out, "\tcall {prefix}f{index}, ({list});"),
-        bytes => {
-            _ = writeln!(
-                out,
-                "\t.param .align 16 .b8 q[{bytes}];\n\tcall (q), {prefix}f{index}, ({list});"
-            );
-        }
-    }
+    call_with_values(unit, analysis, layout, index, out);
     // What it throws is the context's, with its values: results are not there then.
     if status {
         out.push_str("\t.reg .pred %thrown;\n\tld.param.b32 %w, [q];\n\tst.param.b32 [status], %w;\n");

@@ -29,7 +29,7 @@ pub fn compile(unit: &Unit, analysis: &Analysis, layout: &ImageLayout, defined: 
     out.push_str(calls::CONTEXT_REGISTERS);
     out.push_str("\t.reg .b64 %ctx;\n\t.reg .b32 %depth, %instance, %answer, %w;\n");
     out.push_str(calls::READ_CONTEXT);
-    out.push_str("\tld.param.b32 %depth, [depth];\n\tcvta.local.u64 %ctx, %local;\n");
+    out.push_str("\tcvta.local.u64 %ctx, %local;\n");
     let mut at = VALUES as u32;
     for (i, ty) in ty.params.iter().enumerate() {
         for k in 0..ty.units() {

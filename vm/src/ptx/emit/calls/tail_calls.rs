@@ -14,10 +14,9 @@ use crate::ptx::Unit;
 use crate::ptx::analysis::cfg::Node;
 use crate::ptx::analysis::interprocedural::Analysis;
 use crate::ptx::emit::calls::{
-    CONTEXT, CONTEXT_REGISTERS, Callee, READ_CONTEXT, RETURNED, TAIL_CALL, VALUES, param, results, returns,
+    CONTEXT, CONTEXT_REGISTERS, Callee, READ_CONTEXT, RETURNED, TAIL_CALL, call_with_values, results, returns,
 };
 use crate::ptx::emit::function::{Compiler, Role};
-use crate::ptx::emit::own::load_size;
 use crate::ptx::emit::regions::REGION_TAIL_CALL;
 use crate::ptx::image::{Image, ImageLayout};
 use crate::ptx::writer::ptx;
@@ -25,8 +24,7 @@ use crate::ptx::writer::ptx;
 /// The first line of a function's tail thunk.
 pub fn tail_head(unit: &Unit, analysis: &Analysis, index: u32) -> String {
     let ty = &unit.program.meta.types[analysis.func_types[index as usize] as usize];
-    let list = format!("{CONTEXT}, .param .b32 depth");
-    format!(".func {}{}t{index}({list})", returns(ty, true, "ret"), unit.prefix)
+    format!(".func {}{}t{index}({CONTEXT})", returns(ty, true, "ret"), unit.prefix)
 }
 
 /// Whether something may make a tail call to a function.
@@ -40,49 +38,13 @@ pub fn has_tail_thunk(analysis: &Analysis, index: u32) -> bool {
 pub fn tail_thunk(unit: &Unit, analysis: &Analysis, layout: &ImageLayout, index: u32, out: &mut String) {
     let ty = &unit.program.meta.types[analysis.func_types[index as usize] as usize];
     let status = analysis.of(index).is_some_and(|facts| facts.status);
-    let (offsets, bytes) = results(ty, status);
+    let (offsets, _) = results(ty, status);
     let (own_offsets, _) = results(ty, true);
     _ = writeln!(out, "\n{}\n{{", tail_head(unit, analysis, index));
     out.push_str(CONTEXT_REGISTERS);
     out.push_str("\t.reg .b64 %l;\n\t.reg .b32 %depth, %w;\n");
     out.push_str(READ_CONTEXT);
-    out.push_str("\tld.param.b32 %depth, [depth];\n");
-    out.push_str("\t.param .b32 q0;\n\t.param .b32 q1;\n\t.param .b32 q2;\n");
-    // The function reads memory's size itself, or gets it here.
-    _ = writeln!(
-        out,
-        "{}",
-        load_size(unit, layout, "%local")
-            .replace("%size_at", "%l")
-            .replace("%size", "%w")
-    );
-    out.push_str("\tst.param.b32 [q0], %context_at;\n\tst.param.b32 [q1], %depth;\n\tst.param.b32 [q2], %w;\n");
-    let mut list = String::from("q0, q1, q2");
-    let mut unit_at = 0;
-    for (i, ty) in ty.params.iter().enumerate() {
-        _ = writeln!(out, "\t{};", param(*ty, &format!("p{i}")));
-        let units = ty.units();
-        for k in 0..units {
-            _ = writeln!(
-                out,
-                "\tld.local.b32 %w, [%local+{}];",
-                VALUES as u32 + 4 * (unit_at + k)
-            );
-            _ = writeln!(out, "\tst.param.b32 [p{i}+{}], %w;", 4 * k);
-        }
-        unit_at += units;
-        _ = write!(list, ", p{i}");
-    }
-    let callee = format!("{}f{index}", unit.prefix);
-    match bytes {
-        0 => _ = writeln!(out, "\tcall {callee}, ({list});"),
-        bytes => {
-            _ = writeln!(
-                out,
-                "\t.param .align 16 .b8 q[{bytes}];\n\tcall (q), {callee}, ({list});"
-            );
-        }
-    }
+    call_with_values(unit, analysis, layout, index, out);
     match status {
         true => out.push_str("\tld.param.b32 %w, [q];\n"),
         false => _ = writeln!(out, "\tmov.b32 %w, {RETURNED};"),

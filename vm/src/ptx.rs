@@ -38,10 +38,10 @@ use analysis::counters::Counters;
 pub(crate) use analysis::interprocedural::code;
 use analysis::interprocedural::{self, Analysis};
 pub use blocks::{Blocks, block_starts, first_block};
-use emit::calls::{self, by_interpreter, interpreted, tail_calls};
-use emit::counts;
+use emit::calls::{self, by_interpreter, fixed, interpreted, tail_calls};
 pub use emit::counts::shared_bytes as counter_bytes;
 pub(crate) use emit::counts::{array as counters, places as counts};
+use emit::{counts, samples};
 use emit::{entry, function};
 pub use image::{Image, ImageLayout};
 use lines::Lines;
@@ -321,6 +321,7 @@ pub fn compile(unit: &Unit) -> Compiled {
         let counters = Counters::of(&analysis, &unit.entries, unit.options.counts_warps, frames);
         analysis.counters = Some(counters);
     }
+    analysis.callees_marked = samples::are_callees_marked(unit, &analysis);
     let mut layout = ImageLayout::new(unit.program);
     layout.constant &= !unit.options.far_images;
     let mut compiled = Compiled::default();
@@ -378,7 +379,7 @@ pub fn compile(unit: &Unit) -> Compiled {
     }
     text += &words;
     text += &calls::hidden_callees(unit, &analysis);
-    text += &calls::fixed_tables(unit, &analysis, &bodies);
+    text += &fixed::fixed_tables(unit, &analysis, &bodies);
     text += &bodies;
     text += &calls::tables(unit, &analysis);
     by_interpreter::compile(unit, &analysis, &layout, &mut text);

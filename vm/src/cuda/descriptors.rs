@@ -32,13 +32,14 @@ const LOADS: [u64; 2] = [0x980, 0x981];
 const STORES: [u64; 4] = [0x985, 0x986, 0x98e, 0x9a8];
 /// Atomics of shared memory.
 const SHARED_ATOMICS: [u64; 2] = [0x38c, 0x98c];
-/// Other accesses, of local and shared memory and without a descriptor, and what is done to caches and memory.
-const OTHER_ACCESSES: [u64; 14] = [
-    0x387, 0x388, 0x983, 0x984, 0x3a9, 0x389, 0x589, 0x989, 0x98f, 0x992, 0x9ab, 0x5ab, 0x3a1, LDC,
+/// Other accesses, of local and shared memory and without a descriptor, and what is done to caches and memory. Stores to shared
+/// memory and what counts there (0x988, 0xf8c) may add a uniform register to the address.
+const OTHER_ACCESSES: [u64; 16] = [
+    0x387, 0x388, 0x983, 0x984, 0x988, 0xf8c, 0x3a9, 0x389, 0x589, 0x989, 0x98f, 0x992, 0x9ab, 0x5ab, 0x3a1, LDC,
 ];
 const LOCAL_LOADS: [u64; 2] = [0x983, 0x984];
 /// Control, without a uniform register but for a branch that may be divergent.
-const CONTROL: [u64; 17] = [
+const CONTROL: [u64; 18] = [
     BSYNC,
     BREAK,
     BSSY,
@@ -58,6 +59,8 @@ const CONTROL: [u64; 17] = [
     // Sleeping.
     0x35d,
     0x95d,
+    // Barriers of a block, by number.
+    0xb1d,
 ];
 /// Calculations of registers, by the low nine bits of their opcodes. The upper three bits tell of which kind the operands are.
 const OF_REGISTERS: [RangeInclusive<u64>; 3] = [0x002..=0x048, 0x100..=0x113, 0x118..=0x119];
@@ -284,6 +287,13 @@ mod tests {
             [0, 2]
         );
         assert_eq!(removed(&[DESCRIPTOR, LOW, HIGH, LOAD, ADD, END]), [0, 2]);
+        // An address of shared memory: ATOMS.POPC.INC.32 RZ, [UR4+0x314] and STS [UR4+0x10], R0
+        let counts = Instruction::of(0x0003_1400_ffff_7f8c, 0x000f_e200_0d80_0004);
+        let stores = Instruction::of(0x0000_1000_ff00_7988, 0x0001_e800_0800_0804);
+        assert_eq!(removed(&[DESCRIPTOR, LOW, HIGH, LOAD, counts, END]), [0, 2]);
+        assert_eq!(removed(&[DESCRIPTOR, LOW, HIGH, LOAD, stores, END]), [0, 2]);
+        let elsewhere = Instruction::of(0x0003_3400_05ff_7f8c, 0x000f_e200_0d80_003f); // ATOMS.POPC.INC.32 RZ, [R5+0x334]
+        assert_eq!(removed(&[DESCRIPTOR, LOW, HIGH, LOAD, elsewhere, END]), [0, 1, 2]);
         // Not if they are written anew, both at once here, and before a call that comes back they might be.
         assert_eq!(removed(&[DESCRIPTOR, LOW, HIGH, LOAD, CONSTANTS, ADD, END]), [0, 1, 2]);
         assert_eq!(removed(&[DESCRIPTOR, LOW, HIGH, LOAD, CALL, ADD, END]), [0, 2]);
@@ -303,7 +313,8 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_told() {
-        assert!(is_known(&Code::of(&[LOAD, STORE, CALL, END])));
+        let barrier = Instruction::of(0x7b1d, 0x000f_e200_0001_0000); // BAR.SYNC.DEFER_BLOCKING 0x0
+        assert!(is_known(&Code::of(&[LOAD, STORE, CALL, barrier, END])));
         let strange = Instruction::of(0x0000_0000_0000_7fff, END.high);
         let without = Instruction::of(LOAD.low, LOAD.high & !HAS_DESCRIPTOR);
         let offset = Instruction::of(LOAD.low, LOAD.high | 6);

@@ -5,7 +5,7 @@
 //! compares texts. Here is also what is bytecode that no module becomes, and what looks into the analysis.
 //!
 //! By what they look at: `values`, `memory`, `jumps`, `meetings`, `frames`, `calls`,
-//! `exceptions`, `schedule`, `counters`. What they share is here.
+//! `exceptions`, `schedule`, `counters`, `samples`. What they share is here.
 
 mod calls;
 mod counters;
@@ -16,6 +16,7 @@ mod lines;
 mod meetings;
 mod memory;
 mod parts;
+mod samples;
 mod schedule;
 mod values;
 

@@ -76,6 +76,8 @@ pub struct Analysis<'a> {
     pub lines: Option<Lines>,
     /// The counters of blocks, if the code is to count.
     pub counters: Option<Counters>,
+    /// Whether all calls by pointers [mark what they call](crate::ptx::emit::samples::are_callees_marked).
+    pub callees_marked: bool,
     /// Calls that a function may lead to without counting them as passes.
     pub(super) most_uncounted: u64,
     /// Whether the stack pointer is a multiple of 16 wherever a function reads it.
@@ -203,6 +205,7 @@ impl<'a> Analysis<'a> {
             statuses: options.statuses,
             lines: None,
             counters: None,
+            callees_marked: false,
             most_uncounted: match options.counts {
                 true => counters::MOST_CALLS,
                 false => cycles::MOST_UNCOUNTED,

@@ -9,6 +9,7 @@
 pub mod by_interpreter;
 pub mod cold;
 pub mod deep;
+pub mod fixed;
 pub mod interpreted;
 pub mod shared;
 pub mod tail_calls;
@@ -24,8 +25,8 @@ use crate::ptx::analysis::cfg::Node;
 pub use crate::ptx::analysis::cfg::{ends_path, is_call};
 use crate::ptx::analysis::flow::Fact;
 use crate::ptx::analysis::interprocedural::Analysis;
+use crate::ptx::emit::calls::fixed::has_pointed_code;
 use crate::ptx::emit::calls::tail_calls::has_tail_thunk;
-use crate::ptx::emit::entry::is_inlined;
 use crate::ptx::emit::function::{Compiler, Role};
 use crate::ptx::emit::own::load_size;
 use crate::ptx::image::{Image, ImageLayout};
@@ -202,45 +203,6 @@ pub fn tables(unit: &Unit, analysis: &Analysis) -> String {
     out
 }
 
-/// Whether a function has code of its own that pointers lead to.
-fn has_pointed_code(unit: &Unit, analysis: &Analysis, index: u32) -> bool {
-    analysis.of(index).is_some_and(|facts| facts.pointed && facts.needed) && !is_inlined(unit, analysis, index)
-}
-
-/// The number of no type.
-const NO_TYPE: u64 = u64::MAX;
-
-/// The name of a table of which it is known what it holds.
-fn fixed_table_symbol(unit: &Unit, table: usize) -> String {
-    format!("{}table{table}", unit.prefix)
-}
-
-/// Those tables which the functions' code names. An element is the address of the code and the number of the type, so one load
-/// tells all that a call wants. Elements that have no code here have no type either.
-pub fn fixed_tables(unit: &Unit, analysis: &Analysis, bodies: &str) -> String {
-    let element = |element: &Option<u32>| -> String {
-        match element.filter(|index| has_pointed_code(unit, analysis, *index)) {
-            Some(index) => format!("{}f{index}, {}", unit.prefix, analysis.type_number(index)),
-            None => format!("0, {NO_TYPE}"),
-        }
-    };
-    let mut out = String::new();
-    for (table, elements) in analysis.fixed_tables.iter().enumerate() {
-        let Some(elements) = elements else { continue };
-        let (symbol, len) = (fixed_table_symbol(unit, table), 2 * elements.len());
-        if !bodies.contains(&format!(" {symbol};")) {
-            continue;
-        }
-        let elements: Vec<String> = elements.iter().map(element).collect();
-        _ = writeln!(
-            out,
-            ".visible .global .align 16 .u64 {symbol}[{len}] = {{{}}};",
-            elements.join(", ")
-        );
-    }
-    out
-}
-
 /// What a call calls.
 pub enum Callee {
     /// A function of the program, by its index.
@@ -390,57 +352,6 @@ impl Compiler<'_> {
         ptx!(self, "@{p} bra {done};");
         let (callee, place) = (Callee::Pointer(pointer), Place::Numbered(number));
         self.call_function(node, &callee, &place, ty, node.inst.args[0], Some(&done));
-    }
-
-    /// How many elements a table has of which it is known what it holds.
-    fn fixed_len(&self, table: i64) -> Option<usize> {
-        let elements = self.analysis.fixed_tables.get(usize::try_from(table).ok()?)?;
-        elements.as_ref().map(Vec::len)
-    }
-
-    /// Calls an element of such a table, which has `len`.
-    fn call_fixed(&mut self, node: &Node, ty: &FuncType, len: usize) {
-        let args = node.inst.args;
-        let index = self.canonical_operand(args[1], 1);
-        let (table, at, pointer, found) = (self.w.pair(), self.w.pair(), self.w.pair(), self.w.pair());
-        let (other, go, done) = (
-            self.w.new_label("OTHER"),
-            self.w.new_label("GO"),
-            self.w.new_label("CALLED"),
-        );
-        let p = self.w.predicate();
-        let wanted = self.analysis.canonical[args[3] as usize];
-        ptx!(self, "setp.ge.u32 {p}, {index}, {len};");
-        ptx!(self, "@{p} bra {other};");
-        ptx!(
-            self,
-            "mov.u64 {table}, {};",
-            fixed_table_symbol(self.unit, args[2] as usize)
-        );
-        ptx!(self, "mad.wide.u32 {at}, {index}, 16, {table};");
-        ptx!(self, "ld.global.v2.b64 {{{pointer}, {found}}}, [{at}];");
-        ptx!(self, "setp.ne.u64 {p}, {found}, {wanted};");
-        ptx!(self, "@{p} bra {other};");
-        // The call traps, or calls what has no code here. Labels of traps first: not in the middle of this.
-        for kind in [
-            TrapKind::UndefinedElement,
-            TrapKind::UninitializedElement,
-            TrapKind::IndirectCallTypeMismatch,
-        ] {
-            self.trap_label(node, kind);
-        }
-        let before = self.w.set_aside(true);
-        self.w.label(&other);
-        let number = self.reference_at(node, &index);
-        let functions = self.image_pair(offset_of!(Image, functions));
-        self.load_pointer(&pointer, &at, &functions, &number);
-        ptx!(self, "setp.ne.u64 {p}, {pointer}, 0;");
-        ptx!(self, "@{p} bra {go};");
-        ptx!(self, "bra {done};");
-        self.w.set_aside(before);
-        self.w.label(&go);
-        let (callee, place) = (Callee::Pointer(pointer), Place::InTable(node, &index));
-        self.call_function(node, &callee, &place, ty, args[0], Some(&done));
     }
 
     /// The number in the store of the function that an indirect call calls; traps as the call does.

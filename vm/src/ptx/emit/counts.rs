@@ -50,6 +50,14 @@ pub fn places(prefix: &str) -> String {
     format!("{prefix}counts")
 }
 
+/// PTX that begins a function with the address of the counters in a register. ptxas would make it anew for each counter, by four
+/// instructions of which one waits. So part of it is a number that ptxas does not know: grids have one dimension, and this is 0.
+pub fn find_counters() -> String {
+    format!(
+        "\tmov.u32 %counters, {BLOCK};\n\tmov.u32 %counters_row, %ctaid.y;\n\tadd.u32 %counters, %counters, %counters_row;\n"
+    )
+}
+
 /// What is counted of a block.
 #[derive(Clone, Copy)]
 enum What {
@@ -109,7 +117,7 @@ impl Compiler<'_> {
     /// Adds 1 to a counter, or without one to the count of a word in memory; `if_` is the guard.
     fn add_to_count(&mut self, word: u32, counter: Option<u32>, what: What, if_: &str) {
         if let Some(number) = counter {
-            return ptx!(self, "{if_}red.shared.add.u32 [{BLOCK}+{}], 1;", FIRST + 4 * number);
+            return ptx!(self, "{if_}red.shared.add.u32 [%counters+{}], 1;", FIRST + 4 * number);
         }
         let (counts, one) = (self.counts_in_memory(what), self.w.pair());
         ptx!(

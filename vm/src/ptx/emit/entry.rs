@@ -12,7 +12,7 @@ use crate::layout::{BLOCK_LANES, Context, Launch, Thread};
 use crate::ptx::Unit;
 use crate::ptx::analysis::cfg::is_call;
 use crate::ptx::analysis::interprocedural::Analysis;
-use crate::ptx::analysis::stack_frame::StackFrame;
+use crate::ptx::analysis::stack_frame::{Effect, StackFrame, effect};
 use crate::ptx::emit::calls::VALUES;
 use crate::ptx::emit::function::{Compiler, Role, ascii};
 use crate::ptx::emit::instructions::CONTEXT_ADDRESS;
@@ -58,6 +58,11 @@ pub const MOST_LANES: &str = ".maxntid ";
 /// those with more registers.
 const RESIDENT_LANES: u32 = 2048;
 
+/// Accesses to memory that one block of such a kernel makes at most. The address of each takes two registers, and with too few
+/// of them ptxas has an access wait for the one before. `reduce` of `bench/native` has eight and 32 registers; `saxpy`, with
+/// twelve, takes 40, and 1.3 times as long with 32.
+const FEW_ACCESSES: usize = 8;
+
 /// Words of bytecode of a kernel that takes so many registers that few of its lanes are resident. If no more units than so many
 /// are live at once, most of them fit the 128 registers that each of 512 lanes can have. Sixteen warps that step together fetch
 /// the code once, and that is worth more than the registers: `lz4` of `bench/ordinary` (45 units) takes 0.70 of the time, `words`
@@ -87,18 +92,20 @@ fn blocks(compiler: &Compiler, alone: bool) -> String {
     let Some(lanes) = most_lanes(compiler) else {
         return String::new();
     };
-    let mut nodes = compiler
-        .cfg
-        .order
-        .iter()
-        .flat_map(|block| compiler.cfg.block_nodes(*block));
+    let cfg = &compiler.cfg;
+    let accesses = |block: &usize| {
+        let nodes = cfg.block_nodes(*block).iter();
+        nodes.filter(|node| matches!(effect(node), Effect::Access(_))).count()
+    };
+    let calls = |block: &usize| cfg.block_nodes(*block).iter().any(|node| is_call(node.inst.op));
     let many = alone
         // Devices with so much shared memory have so many lanes. ptxas warns on others.
         && compiler.unit.options.frame_memory > 0
         && compiler.steps.is_empty()
         && compiler.lanes_with_shared_frames().is_none()
         && compiler.unit.cold.is_empty()
-        && !nodes.any(|node| is_call(node.inst.op));
+        && !cfg.order.iter().any(calls)
+        && cfg.order.iter().all(|block| accesses(block) <= FEW_ACCESSES);
     match many {
         true => format!(" {MOST_LANES}{lanes} .minnctapersm {}", RESIDENT_LANES / lanes),
         false => format!(" {MOST_LANES}{lanes}"),

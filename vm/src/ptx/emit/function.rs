@@ -14,6 +14,7 @@ use crate::ptx::analysis::interprocedural::{Analysis, Facts, frame_units, grows}
 use crate::ptx::analysis::regions::Regions;
 use crate::ptx::emit::atomics::Order;
 use crate::ptx::emit::calls::{self, cold::Exits};
+use crate::ptx::emit::counts::find_counters;
 use crate::ptx::emit::exnref_roots;
 use crate::ptx::emit::instructions::CONTEXT_ADDRESS;
 use crate::ptx::emit::loops::Loop;
@@ -597,6 +598,9 @@ impl<'a> Compiler<'a> {
         if used("%row") {
             out += &find_row("%row", "%here");
         }
+        if used("[%counters+") {
+            out += &find_counters();
+        }
         if used("%globals") {
             _ = writeln!(
                 out,
@@ -620,6 +624,9 @@ impl<'a> Compiler<'a> {
         out.push_str("\t.reg .b64 %base, %size_at, %globals;\n");
         if self.unit.options.samples {
             out.push_str("\t.reg .b64 %row;\n\t.reg .b32 %here;\n");
+        }
+        if self.unit.options.counts {
+            out.push_str("\t.reg .b32 %counters, %counters_row;\n");
         }
         self.finish_exits(out);
         self.finish_region();

@@ -6,14 +6,21 @@
 //! begins is told by the mark of the call that leads to it, unless that may lead to several. So what the translator has put
 //! into one function is told apart by its loops.
 //!
+//! Where a function begins that a pointer leads to, its caller marks it in the callee's place, if the table tells what it calls.
+//!
 //! A mark is left out where the next one, or the frame's end, is near; before a loop in another one that was written in the
-//! same function; and in a function that only wraps an instruction of the heap.
+//! same function; around calls of a function that calls nothing but itself; and in a function that only wraps an instruction
+//! of the heap.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::offset_of;
 
 use crate::layout::{Context, MARK_FRAMES, MARK_GROUP, MARK_OWN};
+use gpu_run_bytecode::Op;
+
+use crate::ptx::Unit;
 use crate::ptx::analysis::cfg::{Node, ends_path, is_call};
+use crate::ptx::analysis::interprocedural::{Analysis, code};
 use crate::ptx::emit::function::{Compiler, Role};
 use crate::ptx::writer::ptx;
 use crate::stands::{long_kind, place_of_unmarked, wrapped};
@@ -22,7 +29,7 @@ use crate::stands::{long_kind, place_of_unmarked, wrapped};
 const ROW: usize = 4 * MARK_GROUP;
 /// Instructions and blocks up to the next mark, or the frame's end, for which none is written: they count as part of what was
 /// before.
-const FEW: usize = 8;
+const FEW: usize = 24;
 
 impl Compiler<'_> {
     /// Whether code marks before this block, because a loop begins with it. Its passes mark nothing.
@@ -47,14 +54,14 @@ impl Compiler<'_> {
         };
         let marked: Vec<_> = loops.iter().filter(|inner| !within(inner)).cloned().collect();
         self.marks.loops = marked.iter().map(|(head, _)| *head).collect();
-        let mut nodes = self.cfg.order.iter().flat_map(|block| self.cfg.block_nodes(*block));
-        let any = nodes.any(|node| is_call(node.inst.op) || self.is_long(node));
-        self.marks.any = any || !self.marks.loops.is_empty();
+        let nodes = || self.cfg.order.iter().flat_map(|block| self.cfg.block_nodes(*block));
+        self.marks.alone = !nodes().any(|node| self.is_long(node) || is_call(node.inst.op) && !self.calls_itself(node));
+        self.marks.any = !self.marks.loops.is_empty() || nodes().any(|node| self.marks_around(node));
         for from in &self.cfg.order {
             for to in &self.cfg.blocks[*from].successors {
                 let leaves = |(_, blocks): &(usize, BTreeSet<usize>)| blocks.contains(from) && !blocks.contains(to);
                 // The way into another loop marks by itself.
-                if marked.iter().any(leaves) && !self.marks_way(*from, *to) && !self.is_marked_soon(*to, 0, FEW) {
+                if marked.iter().any(leaves) && !self.marks_way(*from, *to) && !self.is_marked_soon(*to, 0) {
                     self.marks.blocks.insert(*to);
                 }
             }
@@ -67,30 +74,54 @@ impl Compiler<'_> {
         places.into_iter().next().map(|place| place.function)
     }
 
-    /// Whether each path from word `from` of a block on comes to a mark, or to the frame's end, within so many instructions.
-    fn is_marked_soon(&self, block: usize, from: u32, left: usize) -> bool {
-        let Some(mut left) = left.checked_sub(1) else {
+    /// Whether each path from word `from` of a block on comes to a mark, or to the frame's end, within few instructions.
+    fn is_marked_soon(&self, block: usize, from: u32) -> bool {
+        self.is_marked_within(block, from, FEW, &mut BTreeMap::new())
+    }
+
+    /// The same within so many instructions and blocks. `known`: what has been found out of blocks, from their beginnings on.
+    fn is_marked_within(
+        &self,
+        block: usize,
+        from: u32,
+        left: usize,
+        known: &mut BTreeMap<(usize, usize), bool>,
+    ) -> bool {
+        let Some(mut less) = left.checked_sub(1) else {
             return false;
         };
         for node in self.cfg.block_nodes(block).iter().filter(|node| node.pc >= from) {
-            let op = node.inst.op;
-            if is_call(op) || self.is_long(node) {
+            if self.marks_around(node) {
                 return true;
             }
-            let Some(less) = left.checked_sub(1) else { return false };
-            left = less;
+            let Some(now) = less.checked_sub(1) else { return false };
+            less = now;
         }
-        // Of a table of many ways it is not found out: each may lead to another one.
-        let next = &self.cfg.blocks[block].successors;
-        next.len() <= FEW
-            && (next.iter()).all(|to| {
-                self.marks_way(block, *to) || self.marks.blocks.contains(to) || self.is_marked_soon(*to, 0, left)
-            })
+        self.cfg.blocks[block].successors.iter().all(|to| {
+            if self.marks_way(block, *to) || self.marks.blocks.contains(to) {
+                return true;
+            }
+            if let Some(found) = known.get(&(*to, less)) {
+                return *found;
+            }
+            let found = self.is_marked_within(*to, 0, less, known);
+            known.insert((*to, less), found);
+            found
+        })
     }
 
     /// Whether the way from one block to another leads into a loop that is marked. Those back to its head mark nothing.
     fn marks_way(&self, from: usize, to: usize) -> bool {
         self.marks_before(to) && !self.cfg.back_edges.contains(&(from, to))
+    }
+
+    /// Whether code marks before an instruction and after it: a call, or one that takes its time in the runtime.
+    fn marks_around(&self, node: &Node) -> bool {
+        is_call(node.inst.op) && !self.marks.alone || self.is_long(node)
+    }
+
+    fn calls_itself(&self, node: &Node) -> bool {
+        node.inst.op == Op::Call && self.analysis.callee(node.pc, &node.inst) == self.index
     }
 
     /// Whether an instruction takes its time in the runtime, and is not told by the frame's call.
@@ -102,8 +133,11 @@ impl Compiler<'_> {
     /// is still there for a while: that may be of a call.
     pub fn mark_begin(&mut self) {
         let first = self.unit.entries.contains(&self.index) || self.analysis.thread_start == Some(self.index);
-        let told = !first && !self.facts.pointed && !self.facts.tail_called && !matches!(self.role, Role::Kernel);
-        let stale = self.marks.any && !self.marks_before(0) && !self.is_marked_soon(0, 0, FEW);
+        let pointed = self.facts.pointed && !self.analysis.callees_marked;
+        let told = !first && !pointed && !self.facts.tail_called && !matches!(self.role, Role::Kernel);
+        // A call by a pointer has marked it.
+        let called = self.facts.called || !self.analysis.callees_marked;
+        let stale = called && self.marks.any && !self.marks_before(0) && !self.is_marked_soon(0, 0);
         if !told || stale {
             self.mark(place_of_unmarked(self.unit.program, self.index_of_code()));
         }
@@ -133,30 +167,39 @@ impl Compiler<'_> {
 
     /// The frame makes a call, from which it will come back to this word of the store.
     pub fn mark_call(&mut self, back: &str) {
-        if self.unit.options.samples {
+        if self.unit.options.samples && !self.marks.alone {
             self.write_mark(back);
         }
     }
 
     /// It has come back.
     pub fn mark_return(&mut self, node: &Node) {
-        if self.unit.options.samples && !self.is_marked_soon(self.block, node.next, FEW) {
+        if self.unit.options.samples && !self.marks.alone && !self.is_marked_soon(self.block, node.next) {
             self.mark(node.next);
         }
     }
 
+    /// Marks that the function which is called next begins: the number in a register, or 0 if that is not known.
+    pub fn mark_callee(&mut self, mark: &str) {
+        let row = self.row();
+        ptx!(self, "st.relaxed.gpu.global.b32 [{row}+{ROW}], {mark};");
+    }
+
     /// Writes the frame's mark. Relaxed: the host reads it at any time, and orders nothing by it.
     fn write_mark(&mut self, mark: &str) {
-        let row = match self.keeps_row() {
-            true => "%row".into(),
-            false => {
-                let row = self.w.pair();
-                let load = find_row(&row, &self.w.word());
-                self.w.out().push_str(&load);
-                row
-            }
-        };
+        let row = self.row();
         ptx!(self, "st.relaxed.gpu.global.b32 [{row}], {mark};");
+    }
+
+    /// A register with the place of the frame's mark.
+    fn row(&mut self) -> String {
+        if self.keeps_row() {
+            return "%row".into();
+        }
+        let row = self.w.pair();
+        let load = find_row(&row, &self.w.word());
+        self.w.out().push_str(&load);
+        row
     }
 
     /// Whether the function keeps the place of its frame's mark in a register, which its callees then save.
@@ -171,7 +214,7 @@ impl Compiler<'_> {
             self.mark(node.pc);
         }
         self.instruction_in_frame(node, block);
-        if long && !ends_path(node.inst.op) && !self.is_marked_soon(block, node.next, FEW) {
+        if long && !ends_path(node.inst.op) && !self.is_marked_soon(block, node.next) {
             self.mark(node.next);
         }
     }
@@ -189,16 +232,37 @@ pub struct Marks {
     loops: BTreeSet<usize>,
     /// Blocks that mark when they begin.
     blocks: BTreeSet<usize>,
+    /// Whether the function calls nothing but itself, and nothing of the runtime that takes its time. Then its frames are as one,
+    /// and calls mark nothing.
+    alone: bool,
     /// Whether the function's frame marks anything on its way.
     any: bool,
     /// See [`wrapped`].
     wrapped: Option<u32>,
 }
 
-/// PTX that makes of the context where the frame's mark is. Of deep recursion all frames from the last row on have that.
+/// Whether all calls by pointers mark what they call, so that what is called needs not: the pointers are of tables of which it
+/// is known what they hold, and nothing but such calls reads these.
+pub fn are_callees_marked(unit: &Unit, analysis: &Analysis) -> bool {
+    let mut functions = unit.program.meta.functions.iter();
+    unit.options.samples
+        && !unit.options.exports
+        && unit.cold.is_empty()
+        && analysis.fixed_tables.iter().all(Option::is_some)
+        && !functions.any(|function| code(unit.program, function).any(|(_, inst)| inst.op == Op::ReturnCallIndirect))
+}
+
+/// The mark of a function of the program that has just begun, by its number without imports.
+pub fn mark_of_begun(unit: &Unit, function: usize) -> u32 {
+    unit.code_start + place_of_unmarked(unit.program, function) | MARK_OWN
+}
+
+/// PTX that makes of the context where the frame's mark is. Of deep recursion all frames from the last row but one on have that:
+/// the last is of what they call.
 pub fn find_row(row: &str, depth: &str) -> String {
     format!(
-        "\tld.local.b64 {row}, [%local+{}];\n\tmin.u32 {depth}, %depth, {MARK_FRAMES};\n\tmad.wide.u32 {row}, {depth}, {ROW}, {row};\n",
-        offset_of!(Context, marks)
+        "\tld.local.b64 {row}, [%local+{}];\n\tmin.u32 {depth}, %depth, {};\n\tmad.wide.u32 {row}, {depth}, {ROW}, {row};\n",
+        offset_of!(Context, marks),
+        MARK_FRAMES - 1,
     )
 }

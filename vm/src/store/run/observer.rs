@@ -139,8 +139,8 @@ impl Observer {
         self.stack.extend([0, u32::from(outermost > 1)]);
         let (mut place, mut callee) = (0, None);
         for row in outermost..=MARK_FRAMES {
-            // Of the last row it is not known which frame calls.
-            let fits = |mark: &Mark| row == MARK_FRAMES || self.calls.may_be_in(callee, mark.pc);
+            // Of the last row but one it is not known which frame calls.
+            let fits = |mark: &Mark| row == MARK_FRAMES - 1 || self.calls.may_be_in(callee, mark.pc);
             let Some(mark) = frame(row).filter(fits) else { break };
             place = mark.pc;
             if !mark.calls {
@@ -320,6 +320,9 @@ mod tests {
         }
     }
 
+    /// Of what the frames call that share the last row but one.
+    const LAST: u32 = u32::MAX;
+
     /// The stack that is found of a thread with these marks, each a depth, a word and whether it is a call's.
     fn stack(calls: Calls, marks: &[(u32, u32, bool)]) -> Vec<u32> {
         let mut observer = observer(calls);
@@ -327,7 +330,11 @@ mod tests {
         let read: &mut [u32] = bytemuck::cast_slice_mut(&mut observer.read);
         read[3] = 1;
         for (depth, pc, calls) in marks {
-            read[MARK_GROUP * (*depth as usize).min(MARK_FRAMES) + 3] = pc | if *calls { 0 } else { MARK_OWN };
+            let row = match *depth {
+                LAST => MARK_FRAMES,
+                depth => (depth as usize).min(MARK_FRAMES - 1),
+            };
+            read[MARK_GROUP * row + 3] = pc | if *calls { 0 } else { MARK_OWN };
         }
         (0..MARK_GROUP).for_each(|thread| observer.count(thread, 5));
         assert!(observer.found.values().all(|time| *time == 5));
@@ -393,11 +400,15 @@ mod tests {
             .collect();
         marks.push((301, 70, false));
         let found = stack(Calls::default(), &marks);
-        assert_eq!((found.len(), found[0], found[1]), (2 + MARK_FRAMES - 1, 70, 0));
-        // The frame in the last row is not one that the frame before it calls.
-        let marks: Vec<_> = (1..MARK_FRAMES as u32).map(|depth| (depth, 11, true)).collect();
+        assert_eq!((found.len(), found[0], found[1]), (2 + MARK_FRAMES - 2, 70, 0));
+        // The frame in the row that they share is not one that the frame before it calls.
+        let marks: Vec<_> = (1..MARK_FRAMES as u32 - 1).map(|depth| (depth, 11, true)).collect();
         let elsewhere = [&marks[..], &[(40, 95, false)]].concat();
-        assert_eq!(stack(calls(), &elsewhere[MARK_FRAMES - 2..])[..2], [95, 1]);
+        assert_eq!(stack(calls(), &elsewhere[MARK_FRAMES - 3..])[..2], [95, 1]);
+        // What one of them calls, if it may be that.
+        let calls_one = |pc| [(40, 11, true), (LAST, pc, false)];
+        assert_eq!(stack(calls(), &calls_one(62))[..3], [62, 1, 11]);
+        assert_eq!(stack(calls(), &calls_one(95))[..3], [61, 1, 11]);
     }
 
     #[test]

@@ -15,6 +15,26 @@
 
 use crate::ValType;
 
+/// Declares an enum whose variants have numbers, and what finds one by its number.
+macro_rules! numbered {
+    ($(#[$about:meta])* pub enum $name:ident { $($(#[$what:meta])* $variant:ident = $number:literal,)* }) => {
+        $(#[$about])*
+        pub enum $name {
+            $($(#[$what])* $variant = $number,)*
+        }
+
+        impl $name {
+            /// The one that has a number.
+            pub const fn from_number(number: u32) -> Option<$name> {
+                match number {
+                    $($number => Some($name::$variant),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
 /// Module name of the imports of WASI.
 pub const MODULE: &str = "wasi_snapshot_preview1";
 /// Module name of the imports that make connections, and ask and set what is theirs.
@@ -47,33 +67,21 @@ pub mod host {
     /// Arguments that one message carries.
     pub const ARGUMENTS: usize = 5;
 
-    /// What a [`HostCall`](super::Function::HostCall) says, its second argument.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    #[repr(u32)]
-    pub enum Step {
-        /// The last arguments: the function is to be called.
-        Call = 0,
-        /// Arguments before the last ones.
-        Arguments = 1,
-        /// The range was written: what is next?
-        Next = 2,
-        /// The range is outside of memory.
-        Outside = 3,
-        /// Asks for the next word of the results.
-        Result = 4,
-    }
-
-    impl Step {
-        /// The step of a number.
-        pub const fn from_number(number: u32) -> Option<Step> {
-            Some(match number {
-                0 => Step::Call,
-                1 => Step::Arguments,
-                2 => Step::Next,
-                3 => Step::Outside,
-                4 => Step::Result,
-                _ => return None,
-            })
+    numbered! {
+        /// What a [`HostCall`](super::Function::HostCall) says, its second argument.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u32)]
+        pub enum Step {
+            /// The last arguments: the function is to be called.
+            Call = 0,
+            /// Arguments before the last ones.
+            Arguments = 1,
+            /// The range was written: what is next?
+            Next = 2,
+            /// The range is outside of memory.
+            Outside = 3,
+            /// Asks for the next word of the results.
+            Result = 4,
         }
     }
 
@@ -140,62 +148,40 @@ impl Param {
     }
 }
 
-/// Options of a connection, as `tcp_get` and `tcp_set` number them. The values are 64 bits wide.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum SocketOption {
-    /// Send at once, and do not gather small pieces: 0 or 1.
-    NoDelay = 0,
-    /// Nanoseconds after which a read times out; 0: never.
-    ReadTimeout = 1,
-    /// Nanoseconds after which a write times out; 0: never.
-    WriteTimeout = 2,
-    /// Hops that a packet may take.
-    TimeToLive = 3,
-    /// The errno of the last error that no call has told, which it forgets; 0: none. It cannot be set.
-    Error = 4,
-}
-
-impl SocketOption {
-    /// The option of a number.
-    pub const fn from_number(number: u32) -> Option<SocketOption> {
-        Some(match number {
-            0 => SocketOption::NoDelay,
-            1 => SocketOption::ReadTimeout,
-            2 => SocketOption::WriteTimeout,
-            3 => SocketOption::TimeToLive,
-            4 => SocketOption::Error,
-            _ => return None,
-        })
+numbered! {
+    /// Options of a connection, as `tcp_get` and `tcp_set` number them. The values are 64 bits wide.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[repr(u32)]
+    pub enum SocketOption {
+        /// Send at once, and do not gather small pieces: 0 or 1.
+        NoDelay = 0,
+        /// Nanoseconds after which a read times out; 0: never.
+        ReadTimeout = 1,
+        /// Nanoseconds after which a write times out; 0: never.
+        WriteTimeout = 2,
+        /// Hops that a packet may take.
+        TimeToLive = 3,
+        /// The errno of the last error that no call has told, which it forgets; 0: none. It cannot be set.
+        Error = 4,
     }
 }
 
-/// What [`Function::FileBegin`] begins, its second argument. After it come the offset, the bytes to read, and those to write.
-///
-/// The descriptor that it makes can be waited for by `poll_oneoff` and read by `fd_read`, which is EAGAIN until it is done. An
-/// error of the request is one of each such read. Requests are done in any order. Closing one does not take back what was
-/// begun; the end of the run may.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum FileRequest {
-    /// Reads at the offset, 1 MiB at most. The descriptor has what was read: fewer bytes at the file's end.
-    Read = 0,
-    /// Writes at the offset, or at the end of a file that appends, 64 KiB at most. The descriptor has an i32: how many bytes were
-    /// written.
-    Write = 1,
-    /// Brings data and attributes to the disk, of writes that are done. The descriptor has nothing.
-    Sync = 2,
-}
-
-impl FileRequest {
-    /// The request of a number.
-    pub const fn from_number(number: u32) -> Option<FileRequest> {
-        Some(match number {
-            0 => FileRequest::Read,
-            1 => FileRequest::Write,
-            2 => FileRequest::Sync,
-            _ => return None,
-        })
+numbered! {
+    /// What [`Function::FileBegin`] begins, its second argument. After it come the offset, the bytes to read, and those to write.
+    ///
+    /// The descriptor that it makes can be waited for by `poll_oneoff` and read by `fd_read`, which is EAGAIN until it is done. An
+    /// error of the request is one of each such read. Requests are done in any order. Closing one does not take back what was
+    /// begun; the end of the run may.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[repr(u32)]
+    pub enum FileRequest {
+        /// Reads at the offset, 1 MiB at most. The descriptor has what was read: fewer bytes at the file's end.
+        Read = 0,
+        /// Writes at the offset, or at the end of a file that appends, 64 KiB at most. The descriptor has an i32: how many bytes were
+        /// written.
+        Write = 1,
+        /// Brings data and attributes to the disk, of writes that are done. The descriptor has nothing.
+        Sync = 2,
     }
 }
 

@@ -305,9 +305,9 @@ struct Sample {
   u32 calls[SAMPLE_CALLS];
 };
 // Where a thread is in compiled code, for the host, which looks now and then: whether it is there at all, and in row
-// d a mark of its frame at depth d, in row MARK_FRAMES that of one from this depth on. A mark is a word of the store's code:
-// where the frame goes on after a call that it makes, or, with MARK_OWN, where it is itself. The threads of a group lie side
-// by side in each row.
+// d a mark of its frame at depth d. Deep frames share row MARK_FRAMES - 1, and row MARK_FRAMES is for what they call. A mark is
+// a word of the store's code: where the frame goes on after a call that it makes, or, with MARK_OWN, where it is itself. A call
+// through a table marks its callee, too. The threads of a group lie side by side in each row.
 constexpr u32 MARK_OWN = 1u << 31;
 constexpr u32 MARK_GROUP = 128;
 constexpr u32 MARK_FRAMES = 32;

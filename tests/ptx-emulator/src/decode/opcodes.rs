@@ -264,6 +264,15 @@ impl<'t> Decoder<'_, 't> {
                 };
                 self.atom(modifiers, to, (*base, *offset), values)?
             }
+            ("red", [Operand::ShortMemory(base, offset), values @ ..]) if modifiers.take("shared") => {
+                let whole = self.scratch();
+                self.push(Op::Whole {
+                    to: whole,
+                    low: *base,
+                    shared: true,
+                });
+                self.atom(modifiers, NONE, (Src::register(whole), *offset), values)?
+            }
             ("red", [Operand::Memory(base, offset), values @ ..]) => {
                 self.atom(modifiers, NONE, (*base, *offset), values)?
             }

@@ -24,7 +24,7 @@ macro_rules! numbered {
         }
 
         impl $name {
-            /// The one that has a number.
+            /// The variant with this number.
             pub const fn from_number(number: u32) -> Option<$name> {
                 match number {
                     $($number => Some($name::$variant),)*

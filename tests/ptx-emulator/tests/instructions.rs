@@ -56,6 +56,20 @@ fn run_with(before: &str, body: &str, args: &[u64]) -> Result<u64, Error> {
 }
 
 #[test]
+fn counts_in_shared_memory_are_found_by_32_bits() {
+    let body = ".shared .align 8 .b8 counts[16];
+        mov.u32 %r0, counts;
+        mov.b32 %r1, 5;
+        st.shared.b32 [%r0+8], %r1;
+        setp.eq.u32 %p1, %r1, 6;
+        red.shared.add.u32 [%r0+8], 7;
+        @%p1 red.shared.add.u32 [%r0+8], 100;
+        ld.shared.b32 %r2, [%r0+8];
+        cvt.u64.u32 %x0, %r2;";
+    assert_eq!(run(body, &[]).unwrap(), 12);
+}
+
+#[test]
 fn addresses_in_local_memory_may_have_32_bits() {
     let body = ".local .align 8 .b8 a[16];
         mov.u64 %a1, a; cvt.u32.u64 %r0, %a1;

@@ -18,9 +18,9 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %high, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<9>;
 ;; 	.reg .b64 %d<9>;
-;; 	.reg .b32 %w<4>;
-;; 	.reg .b64 %l<6>;
-;; 	.reg .pred %p<3>;
+;; 	.reg .b32 %w<3>;
+;; 	.reg .b64 %l<5>;
+;; 	.reg .pred %p<2>;
 ;; 	ld.param.b32 %context_at, [context];
 ;; 	cvt.u64.u32 %local, %context_at;
 ;; 	ld.param.b32 %depth, [depth];
@@ -49,16 +49,10 @@
 ;; 	ret;
 ;; BYTES_1:
 ;; 	mov.b64 %l4, %l2;
-;; 	mov.b64 %l5, %l3;
-;; 	mov.b32 %w3, 8;
-;; NEXT_BYTE_3:
-;; 	.pragma "nounroll";
-;; 	st.global.b8 [%l5], %l4;
-;; 	shr.u64 %l4, %l4, 8;
-;; 	add.s64 %l5, %l5, 1;
-;; 	sub.u32 %w3, %w3, 1;
-;; 	setp.ne.u32 %p2, %w3, 0;
-;; 	@%p2 bra NEXT_BYTE_3;
+;; 	st.global.b32 [%l1+0], %l4;
+;; 	shr.u64 %l4, %l4, 32;
+;; 	st.global.b32 [%l1+4], %l4;
+;; 	shr.u64 %l4, %l4, 32;
 ;; 	bra STORED_2;
 ;; }
 ;;

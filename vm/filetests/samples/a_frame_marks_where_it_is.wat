@@ -43,7 +43,7 @@
 ;; 	mov.b32 %w2, 0;
 ;; 	add.u32 %w2, %w2, 2147483649;
 ;; 	ld.local.b64 %l2, [%local+904];
-;; 	min.u32 %w3, %depth, 32;
+;; 	min.u32 %w3, %depth, 31;
 ;; 	mad.wide.u32 %l2, %w3, 512, %l2;
 ;; 	st.relaxed.gpu.global.b32 [%l2], %w2;
 ;; B0:
@@ -269,7 +269,7 @@
 ;; 	add.u32 %w5, %w5, 6;
 ;; 	st.local.b32 [%l4+72], %w5;
 ;; 	ld.local.b64 %l5, [%local+904];
-;; 	min.u32 %w6, %depth, 32;
+;; 	min.u32 %w6, %depth, 31;
 ;; 	mad.wide.u32 %l5, %w6, 512, %l5;
 ;; 	st.relaxed.gpu.global.b32 [%l5], %w5;
 ;; 	st.local.b32 [%local+28], %budget;
@@ -391,7 +391,7 @@
 ;; 	mov.b32 %w1, 8;
 ;; 	add.u32 %w1, %w1, 2147483649;
 ;; 	ld.local.b64 %l1, [%local+904];
-;; 	min.u32 %w2, %depth, 32;
+;; 	min.u32 %w2, %depth, 31;
 ;; 	mad.wide.u32 %l1, %w2, 512, %l1;
 ;; 	st.relaxed.gpu.global.b32 [%l1], %w1;
 ;; B0:
@@ -420,7 +420,7 @@
 ;; 	add.u32 %w6, %w6, 6;
 ;; 	st.local.b32 [%l2+72], %w6;
 ;; 	ld.local.b64 %l3, [%local+904];
-;; 	min.u32 %w7, %depth, 32;
+;; 	min.u32 %w7, %depth, 31;
 ;; 	mad.wide.u32 %l3, %w7, 512, %l3;
 ;; 	st.relaxed.gpu.global.b32 [%l3], %w6;
 ;; 	ld.global.b64 %l4, [again0];

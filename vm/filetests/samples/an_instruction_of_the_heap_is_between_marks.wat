@@ -43,7 +43,7 @@
 ;; 	ld.global.b32 %size, [%size_at+8];
 ;; 	ld.const.b64 %base, [instance+16];
 ;; 	ld.local.b64 %row, [%local+904];
-;; 	min.u32 %here, %depth, 32;
+;; 	min.u32 %here, %depth, 31;
 ;; 	mad.wide.u32 %row, %here, 512, %row;
 ;; 	ld.param.b32 %r0, [args+0];
 ;; 	mov.b32 %w1, 0;

@@ -265,13 +265,8 @@ impl<'t> Decoder<'_, 't> {
                 self.atom(modifiers, to, (*base, *offset), values)?
             }
             ("red", [Operand::ShortMemory(base, offset), values @ ..]) if modifiers.take("shared") => {
-                let whole = self.scratch();
-                self.push(Op::Whole {
-                    to: whole,
-                    low: *base,
-                    shared: true,
-                });
-                self.atom(modifiers, NONE, (Src::register(whole), *offset), values)?
+                let whole = self.whole_address(*base, true);
+                self.atom(modifiers, NONE, (whole, *offset), values)?
             }
             ("red", [Operand::Memory(base, offset), values @ ..]) => {
                 self.atom(modifiers, NONE, (*base, *offset), values)?
@@ -439,13 +434,7 @@ impl<'t> Decoder<'_, 't> {
         let (base, offset) = match memory {
             Operand::Memory(base, offset) if !local => (*base, *offset),
             Operand::Memory(base, offset) | Operand::ShortMemory(base, offset) if local || shared => {
-                let whole = self.scratch();
-                self.push(Op::Whole {
-                    to: whole,
-                    low: *base,
-                    shared,
-                });
-                (Src::register(whole), *offset)
+                (self.whole_address(*base, shared), *offset)
             }
             _ => return self.fail("an address is expected"),
         };
@@ -489,6 +478,13 @@ impl<'t> Decoder<'_, 't> {
             self.push(op);
         }
         Ok(())
+    }
+
+    /// The address in the block's shared memory, or in the lane's stack, of which these are the low 32 bits.
+    fn whole_address(&mut self, low: Src, shared: bool) -> Src {
+        let to = self.scratch();
+        self.push(Op::Whole { to, low, shared });
+        Src::register(to)
     }
 
     fn atom(&mut self, modifiers: &mut Modifiers, to: u32, at: (Src, i32), values: &[Operand]) -> Result<Op> {

@@ -7,10 +7,12 @@
 use std::fmt::Write;
 use std::mem::offset_of;
 
+use gpu_run_bytecode::Class;
+
 use crate::device::SMALL_BLOCK;
 use crate::layout::{BLOCK_LANES, Context, Launch, Thread};
 use crate::ptx::Unit;
-use crate::ptx::analysis::cfg::is_call;
+use crate::ptx::analysis::cfg::{Node, is_call};
 use crate::ptx::analysis::interprocedural::Analysis;
 use crate::ptx::analysis::stack_frame::{Effect, StackFrame, effect};
 use crate::ptx::emit::calls::VALUES;
@@ -95,7 +97,8 @@ fn blocks(compiler: &Compiler, alone: bool) -> String {
     let cfg = &compiler.cfg;
     let accesses = |block: &usize| {
         let nodes = cfg.block_nodes(*block).iter();
-        nodes.filter(|node| matches!(effect(node), Effect::Access(_))).count()
+        let is = |node: &&Node| matches!(effect(node), Effect::Access(_)) || node.inst.op.info().class == Class::Access;
+        nodes.filter(is).count()
     };
     let calls = |block: &usize| cfg.block_nodes(*block).iter().any(|node| is_call(node.inst.op));
     let many = alone

@@ -272,7 +272,7 @@ impl<'a> Compiler<'a> {
         this.plan_loops();
         this.numeric_blocks = this.cfg.numeric_blocks();
         this.plan_meetings();
-        this.plan_marks();
+        this.plan_marks(&full);
         this.plan_schedule();
         this
     }

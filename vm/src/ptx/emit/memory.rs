@@ -9,7 +9,7 @@
 //! aligned words around its value and shifts, without a branch. A store branches to one byte by byte. There are two forms
 //! of both. One has no branch and loads only what is needed, by predicates. The other has fewer instructions: larger
 //! programs wait for these more than for memory. See [`Compiler::is_bound_by_loads`]; stores ask for a small kernel only,
-//! for those that are not aligned are rare, but for eight bytes at half of such an address, which are stored as two words.
+//! for those that are not aligned are rare. Eight bytes at a multiple of 4 are stored as two words.
 //!
 //! Every other access (memory64, further memories, ends beyond the least size) reads the memory's record
 //! and compares in 64 bits.
@@ -390,7 +390,8 @@ impl Compiler<'_> {
         self.w.label(&done);
         let before = self.w.set_aside(true);
         self.w.label(&bytes);
-        if width == 8 {
+        let words = place.align >= 2;
+        if width == 8 && !words {
             // Compilers copy three words as a pair and one.
             let (odd, p) = (self.w.word(), self.w.predicate());
             let bytes = self.w.new_label("BYTES");
@@ -401,9 +402,10 @@ impl Compiler<'_> {
             ptx!(self, "bra {done};");
             self.w.label(&bytes);
         }
-        match self.is_small_kernel() {
-            true => self.store_parts(place, 1, width, units, value),
-            false => self.store_bytes(&address, width, units, value),
+        match (words, self.is_small_kernel()) {
+            (true, _) => self.store_parts(place, 4, width, units, value),
+            (_, true) => self.store_parts(place, 1, width, units, value),
+            _ => self.store_bytes(&address, width, units, value),
         }
         ptx!(self, "bra {done};");
         self.w.set_aside(before);

@@ -6,20 +6,20 @@
 //! begins is told by the mark of the call that leads to it, unless that may lead to several. So what the translator has put
 //! into one function is told apart by its loops.
 //!
-//! Where a function begins that a pointer leads to, its caller marks it in the callee's place, if the table tells what it calls.
+//! If tables tell which functions they have, a call by a pointer marks the beginning of its callee, in the place of that.
 //!
 //! A mark is left out where the next one, or the frame's end, is near; before a loop in another one that was written in the
-//! same function; around calls of a function that calls nothing but itself; and in a function that only wraps an instruction
+//! same function; around calls of a function that only calls itself, if it has no such loop; and in a function that only wraps an instruction
 //! of the heap.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::offset_of;
 
-use crate::layout::{Context, MARK_FRAMES, MARK_GROUP, MARK_OWN};
 use gpu_run_bytecode::Op;
 
+use crate::layout::{Context, MARK_FRAMES, MARK_GROUP, MARK_OWN};
 use crate::ptx::Unit;
-use crate::ptx::analysis::cfg::{Node, ends_path, is_call};
+use crate::ptx::analysis::cfg::{Cfg, Node, ends_path, is_call};
 use crate::ptx::analysis::interprocedural::{Analysis, code};
 use crate::ptx::emit::function::{Compiler, Role};
 use crate::ptx::writer::ptx;
@@ -29,7 +29,7 @@ use crate::stands::{long_kind, place_of_unmarked, wrapped};
 const ROW: usize = 4 * MARK_GROUP;
 /// Instructions and blocks up to the next mark, or the frame's end, for which none is written: they count as part of what was
 /// before.
-const FEW: usize = 24;
+const FEW: usize = 8;
 
 impl Compiler<'_> {
     /// Whether code marks before this block, because a loop begins with it. Its passes mark nothing.
@@ -37,8 +37,9 @@ impl Compiler<'_> {
         self.marks.loops.contains(&block)
     }
 
-    /// Decides before which loops code marks, and in which blocks: those to which a way leads out of such a loop.
-    pub fn plan_marks(&mut self) {
+    /// Decides before which loops code marks, and in which blocks: those to which a way leads out of such a loop. `full` has all
+    /// blocks of the function, of which this may be a part.
+    pub fn plan_marks(&mut self, full: &Cfg) {
         if !self.unit.options.samples {
             return;
         }
@@ -54,9 +55,9 @@ impl Compiler<'_> {
         };
         let marked: Vec<_> = loops.iter().filter(|inner| !within(inner)).cloned().collect();
         self.marks.loops = marked.iter().map(|(head, _)| *head).collect();
-        let nodes = || self.cfg.order.iter().flat_map(|block| self.cfg.block_nodes(*block));
-        self.marks.alone = !nodes().any(|node| self.is_long(node) || is_call(node.inst.op) && !self.calls_itself(node));
-        self.marks.any = !self.marks.loops.is_empty() || nodes().any(|node| self.marks_around(node));
+        self.marks.alone = self.is_alone(full);
+        let mut nodes = self.cfg.order.iter().flat_map(|block| self.cfg.block_nodes(*block));
+        self.marks.any = !self.marks.loops.is_empty() || nodes.any(|node| self.marks_around(node));
         for from in &self.cfg.order {
             for to in &self.cfg.blocks[*from].successors {
                 let leaves = |(_, blocks): &(usize, BTreeSet<usize>)| blocks.contains(from) && !blocks.contains(to);
@@ -68,6 +69,16 @@ impl Compiler<'_> {
         }
     }
 
+    /// Whether a function with these blocks has no place of its own to tell: see [`Marks::alone`].
+    fn is_alone(&self, full: &Cfg) -> bool {
+        let calls = |block: &usize| full.block_nodes(*block).iter().any(|node| is_call(node.inst.op));
+        let mut nodes = full.order.iter().flat_map(|block| full.block_nodes(*block));
+        full.reducible_loops()
+            .iter()
+            .all(|(_, blocks)| blocks.iter().any(calls))
+            && nodes.all(|node| !self.is_long(node) && (!is_call(node.inst.op) || self.calls_itself(node)))
+    }
+
     /// The name of the function in which a block was written, before that was inlined.
     fn written_in(&self, block: usize) -> Option<String> {
         let places = self.unit.program.places(self.first_word(block));
@@ -76,38 +87,27 @@ impl Compiler<'_> {
 
     /// Whether each path from word `from` of a block on comes to a mark, or to the frame's end, within few instructions.
     fn is_marked_soon(&self, block: usize, from: u32) -> bool {
-        self.is_marked_within(block, from, FEW, &mut BTreeMap::new())
+        self.is_marked_within(block, from, FEW)
     }
 
-    /// The same within so many instructions and blocks. `known`: what has been found out of blocks, from their beginnings on.
-    fn is_marked_within(
-        &self,
-        block: usize,
-        from: u32,
-        left: usize,
-        known: &mut BTreeMap<(usize, usize), bool>,
-    ) -> bool {
-        let Some(mut less) = left.checked_sub(1) else {
+    /// The same within so many instructions and blocks.
+    fn is_marked_within(&self, block: usize, from: u32, left: usize) -> bool {
+        let Some(mut left) = left.checked_sub(1) else {
             return false;
         };
         for node in self.cfg.block_nodes(block).iter().filter(|node| node.pc >= from) {
             if self.marks_around(node) {
                 return true;
             }
-            let Some(now) = less.checked_sub(1) else { return false };
-            less = now;
+            let Some(less) = left.checked_sub(1) else { return false };
+            left = less;
         }
-        self.cfg.blocks[block].successors.iter().all(|to| {
-            if self.marks_way(block, *to) || self.marks.blocks.contains(to) {
-                return true;
-            }
-            if let Some(found) = known.get(&(*to, less)) {
-                return *found;
-            }
-            let found = self.is_marked_within(*to, 0, less, known);
-            known.insert((*to, less), found);
-            found
-        })
+        // Of a table of many ways it is not found out: each may lead to another one.
+        let next = &self.cfg.blocks[block].successors;
+        next.len() <= FEW
+            && (next.iter()).all(|to| {
+                self.marks_way(block, *to) || self.marks.blocks.contains(to) || self.is_marked_within(*to, 0, left)
+            })
     }
 
     /// Whether the way from one block to another leads into a loop that is marked. Those back to its head mark nothing.
@@ -232,8 +232,8 @@ pub struct Marks {
     loops: BTreeSet<usize>,
     /// Blocks that mark when they begin.
     blocks: BTreeSet<usize>,
-    /// Whether the function calls nothing but itself, and nothing of the runtime that takes its time. Then its frames are as one,
-    /// and calls mark nothing.
+    /// Whether the function calls nothing but itself, and nothing of the runtime that takes its time, and each of its loops
+    /// calls. Then its frames are as one, and calls mark nothing.
     alone: bool,
     /// Whether the function's frame marks anything on its way.
     any: bool,
@@ -241,8 +241,8 @@ pub struct Marks {
     wrapped: Option<u32>,
 }
 
-/// Whether all calls by pointers mark what they call, so that what is called needs not: the pointers are of tables of which it
-/// is known what they hold, and nothing but such calls reads these.
+/// Whether each call by a pointer marks what it calls, so that callees need not. It is known what all tables hold, no other
+/// instance calls functions of this one, and there are no tail calls through tables. (Nothing else calls what a table has.)
 pub fn are_callees_marked(unit: &Unit, analysis: &Analysis) -> bool {
     let mut functions = unit.program.meta.functions.iter();
     unit.options.samples

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use gpu_run_bytecode::{Program, ThreadLocals};
 
-use super::{Options, body, compiled, part, program, text, text_alone};
+use super::{Options, body, compiled, part, program, text, text_alone, text_alone_with};
+use crate::device::FRAME_MEMORY;
 use crate::ptx::Analysis;
 use crate::{Cpu, Extern, Limits, RunOptions, Store, Value};
 
@@ -234,4 +235,49 @@ fn a_function_stores_bytes_in_a_loop() {
     let bytes = |text: &str| text.matches("st.global.b8").count();
     assert_eq!((bytes(&function), bytes(&kernel)), (1, 4), "{function}{kernel}");
     assert!(function.contains(".pragma \"nounroll\";"), "{function}");
+}
+
+/// Kernels that call nothing have few registers, but not if they make many accesses at once.
+#[test]
+fn kernels_with_many_accesses_have_all_registers() {
+    let says_many = |load: &str, accesses: usize| {
+        let loads: String = (0..accesses)
+            .map(|number| load.replace("AT", &format!("(i32.mul (local.get 0) (i32.const {number}))")))
+            .collect();
+        let module = format!(
+            "(module (memory 1) (func (export \"f\") (param i32) (result i32) (local i32) {loads} (local.get 1)))"
+        );
+        let options = Options {
+            frame_memory: FRAME_MEMORY,
+            ..Options::default()
+        };
+        text_alone_with(&module, options).contains(".minnctapersm")
+    };
+    for load in [
+        "(local.set 1 (i32.add (local.get 1) (i32.load AT)))",
+        "(local.set 1 (i32.add (local.get 1) (i32x4.extract_lane 0 (v128.load AT))))",
+    ] {
+        assert_eq!(
+            [8, 9].map(|accesses| says_many(load, accesses)),
+            [true, false],
+            "{load}"
+        );
+    }
+}
+
+/// Eight bytes at a multiple of 4, as compilers copy the first two of three words.
+#[test]
+fn eight_bytes_at_a_multiple_of_four_are_two_words() {
+    let stores = |address: &str| {
+        let text = text_alone(&format!(
+            "(module (memory 1)
+               (func $f (param i32) (i64.store {address} (i64.const 7)))
+               (func (export \"f\") (param i32) (call $f (local.get 0))))"
+        ));
+        let count = |what: &str| text.matches(what).count();
+        (count("st.global.b64"), count("st.global.b32"), count("st.global.b8"))
+    };
+    assert_eq!(stores("(local.get 0)"), (1, 2, 1));
+    assert_eq!(stores("(i32.shl (local.get 0) (i32.const 2))"), (1, 2, 0));
+    assert_eq!(stores("(i32.shl (local.get 0) (i32.const 3))"), (1, 0, 0));
 }

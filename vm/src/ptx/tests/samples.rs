@@ -3,7 +3,6 @@
 use std::mem::offset_of;
 
 use super::{Options, text_alone_with};
-use crate::device::FRAME_MEMORY;
 use crate::layout::{Context, MARK_GROUP};
 
 /// The PTX of a module whose export `f` is its kernel, with samples.
@@ -57,6 +56,36 @@ fn what_a_table_leads_to_is_marked_by_the_call() {
     let changed = text(&module("(table.set (i32.const 0) (ref.null func))"));
     assert_eq!(marks(body(&changed, "f0")), (1, 0), "{changed}");
     assert_eq!(marks(body(&changed, "start_1")).1, 0, "{changed}");
+    // A tail call through a table marks nothing of what it calls, and what an export of a table holds is not known.
+    let tail = "(func $tail (param i32) (result i32)
+        (return_call_indirect (type $op) (local.get 0) (i32.const 0)))";
+    for other in [tail, "(export \"table\" (table 0))"] {
+        let text = text(&module("").replace("(func (export", &format!("{other} (func (export")));
+        assert_eq!(marks(body(&text, "f0")), (1, 0), "{text}");
+        assert!(!text.contains(&format!("+{}], %w", 4 * MARK_GROUP)), "{text}");
+    }
+}
+
+/// One that is called by its name too, and whose first mark is far, may have the mark of its last run.
+#[test]
+fn what_is_called_by_its_name_too_may_mark_where_it_begins() {
+    let module = |named: &str| {
+        let far = "(local.set 0 (i32.mul (i32.rotl (local.get 0) (i32.const 3)) (i32.const 5)))".repeat(9);
+        format!(
+            "(module
+               (type $op (func (param i32) (result i32)))
+               (table 2 funcref) (elem (i32.const 0) $far $far)
+               (func $other (param i32) (result i32) (i32.clz (local.get 0)))
+               (func $far (type $op) {far} (call $other (local.get 0)))
+               (func (export \"f\") (param i32) (result i32)
+                 {named} (call_indirect (type $op) (local.get 0) (local.get 0))))"
+        )
+    };
+    assert_eq!(marks(body(&text(&module("")), "f1")).0, 1);
+    assert_eq!(
+        marks(body(&text(&module("(drop (call $far (local.get 0)))")), "f1")).0,
+        2
+    );
 }
 
 /// The frames of a function that calls nothing but itself are as one.
@@ -80,41 +109,9 @@ fn calls_of_a_function_that_only_calls_itself_mark_nothing() {
     assert!(!body(&alone, "f1").contains(&format!("[%local+{}]", offset_of!(Context, marks))));
     let beside = text(&module("(local.set 0 (call $other (local.get 0)))"));
     assert!(marks(body(&beside, "f1")).0 >= 3, "{beside}");
-}
-
-/// Each block of a table is looked at once, not by each way to it.
-#[test]
-fn marks_that_are_near_are_found_soon() {
-    let tables: String = (0..12)
-        .map(|_| {
-            let labels = "0 1 2 3 4 5 6 7 ".repeat(2);
-            let blocks = "(block ".repeat(8);
-            format!("{blocks} (br_table {labels} (local.get 0)) {}", ")".repeat(8))
-        })
-        .collect();
-    let module = format!(
-        "(module (func $g (param i32)) (func (export \"f\") (param i32) (call $g (local.get 0)) {tables} (call $g (i32.const 1))))"
-    );
-    assert!(marks(body(&text(&module), "start_1")).0 > 0);
-}
-
-/// Kernels that call nothing have few registers, but not if they make many accesses at once.
-#[test]
-fn kernels_with_many_accesses_have_all_registers() {
-    let says_many = |accesses: usize| {
-        let loads: String = (0..accesses)
-            .map(|number| {
-                format!("(local.set 1 (i32.add (local.get 1) (i32.load (i32.mul (local.get 0) (i32.const {number})))))")
-            })
-            .collect();
-        let module = format!(
-            "(module (memory 1) (func (export \"f\") (param i32) (result i32) (local i32) {loads} (local.get 1)))"
-        );
-        let options = Options {
-            frame_memory: FRAME_MEMORY,
-            ..Options::default()
-        };
-        text_alone_with(&module, options).contains(".minnctapersm")
-    };
-    assert_eq!([8, 9].map(says_many), [true, false]);
+    // A loop without calls has a mark, and then where the function is has to be told.
+    let looped = text(&module(
+        "(loop $l (br_if $l (local.tee 0 (i32.sub (local.get 0) (i32.const 3)))))",
+    ));
+    assert!(marks(body(&looped, "f1")).0 >= 3, "{looped}");
 }

@@ -4,7 +4,7 @@
 //! after the other from the outermost, and the one that is called last. A function that has written no mark since it was
 //! called is told by the call; what stands in the place of its mark is of a frame before it. Marks are true at some time, but
 //! those of a thread's frames may be of different times, because the thread goes on while they are read. So a call counts
-//! only if it leads to the function after it. Of frames that share the last row that is not known.
+//! only if it leads to the function after it. Of frames that share the last row but one that is not known.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::mem::offset_of;

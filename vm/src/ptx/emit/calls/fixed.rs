@@ -34,7 +34,7 @@ pub fn fixed_tables(unit: &Unit, analysis: &Analysis, bodies: &str) -> String {
     let element = |element: &Option<u32>| -> String {
         match element.filter(|index| has_pointed_code(unit, analysis, *index)) {
             Some(index) => {
-                let begun = match unit.options.samples {
+                let begun = match analysis.callees_marked {
                     true => mark_of_begun(unit, (index - analysis.imported) as usize),
                     false => 0,
                 };
@@ -89,7 +89,7 @@ impl Compiler<'_> {
         );
         ptx!(self, "mad.wide.u32 {at}, {index}, 16, {table};");
         ptx!(self, "ld.global.v2.b64 {{{pointer}, {found}}}, [{at}];");
-        let begun = self.unit.options.samples.then(|| self.w.word());
+        let begun = self.analysis.callees_marked.then(|| self.w.word());
         match &begun {
             None => ptx!(self, "setp.ne.u64 {p}, {found}, {wanted};"),
             Some(begun) => {

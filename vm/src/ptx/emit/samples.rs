@@ -254,7 +254,7 @@ pub fn are_callees_marked(unit: &Unit, analysis: &Analysis) -> bool {
 
 /// The mark of a function of the program that has just begun, by its number without imports.
 pub fn mark_of_begun(unit: &Unit, function: usize) -> u32 {
-    unit.code_start + place_of_unmarked(unit.program, function) | MARK_OWN
+    (unit.code_start + place_of_unmarked(unit.program, function)) | MARK_OWN
 }
 
 /// PTX that makes of the context where the frame's mark is. Of deep recursion all frames from the last row but one on have that:

@@ -348,6 +348,11 @@ impl Cfg {
         &self.nodes[self.blocks[block].nodes.clone()]
     }
 
+    /// Whether a block calls a function.
+    pub fn calls(&self, block: usize) -> bool {
+        self.block_nodes(block).iter().any(|node| is_call(node.inst.op))
+    }
+
     /// The reachable blocks that lead to each block.
     fn predecessors(&self) -> Vec<Vec<usize>> {
         let mut predecessors = vec![Vec::new(); self.blocks.len()];

@@ -22,7 +22,7 @@ use gpu_run_bytecode::{FuncType, Op, TrapKind, ValType};
 use crate::layout::{Context, Func, Launch};
 use crate::ptx::Unit;
 use crate::ptx::analysis::cfg::Node;
-pub use crate::ptx::analysis::cfg::{ends_path, is_call};
+pub use crate::ptx::analysis::cfg::ends_path;
 use crate::ptx::analysis::flow::Fact;
 use crate::ptx::analysis::interprocedural::Analysis;
 use crate::ptx::emit::calls::fixed::has_pointed_code;

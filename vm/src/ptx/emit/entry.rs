@@ -12,9 +12,9 @@ use gpu_run_bytecode::Class;
 use crate::device::SMALL_BLOCK;
 use crate::layout::{BLOCK_LANES, Context, Launch, Thread};
 use crate::ptx::Unit;
-use crate::ptx::analysis::cfg::{Node, is_call};
+use crate::ptx::analysis::cfg::Node;
 use crate::ptx::analysis::interprocedural::Analysis;
-use crate::ptx::analysis::stack_frame::{Effect, StackFrame, effect};
+use crate::ptx::analysis::stack_frame::StackFrame;
 use crate::ptx::emit::calls::VALUES;
 use crate::ptx::emit::function::{Compiler, Role, ascii};
 use crate::ptx::emit::instructions::CONTEXT_ADDRESS;
@@ -97,17 +97,21 @@ fn blocks(compiler: &Compiler, alone: bool) -> String {
     let cfg = &compiler.cfg;
     let accesses = |block: &usize| {
         let nodes = cfg.block_nodes(*block).iter();
-        let is = |node: &&Node| matches!(effect(node), Effect::Access(_)) || node.inst.op.info().class == Class::Access;
+        let is = |node: &&Node| {
+            matches!(
+                node.inst.op.info().class,
+                Class::Load(_) | Class::Store(_) | Class::Access
+            )
+        };
         nodes.filter(is).count()
     };
-    let calls = |block: &usize| cfg.block_nodes(*block).iter().any(|node| is_call(node.inst.op));
     let many = alone
         // Devices with so much shared memory have so many lanes. ptxas warns on others.
         && compiler.unit.options.frame_memory > 0
         && compiler.steps.is_empty()
         && compiler.lanes_with_shared_frames().is_none()
         && compiler.unit.cold.is_empty()
-        && !cfg.order.iter().any(calls)
+        && !cfg.order.iter().any(|block| cfg.calls(*block))
         && cfg.order.iter().all(|block| accesses(block) <= FEW_ACCESSES);
     match many {
         true => format!(" {MOST_LANES}{lanes} .minnctapersm {}", RESIDENT_LANES / lanes),

@@ -18,7 +18,6 @@ use crate::ptx::analysis::flow::Nan;
 use crate::ptx::analysis::frame_ranges::{CountedLoop, EarlyLoad, Finder, InFrame, MOST_TOGETHER};
 use crate::ptx::analysis::live::writes;
 use crate::ptx::analysis::stack_frame::Values;
-use crate::ptx::emit::calls;
 use crate::ptx::emit::function::{Compiler, Role};
 use crate::ptx::writer::ptx;
 
@@ -246,12 +245,6 @@ impl Compiler<'_> {
                 flow: &self.flow,
                 transfer: &self.transfer,
             });
-        let calls = |block: &usize| {
-            self.cfg
-                .block_nodes(*block)
-                .iter()
-                .any(|node| calls::is_call(node.inst.op))
-        };
         let loops = self.cfg.innermost_loops().into_iter();
         let planned = |(head, blocks): (usize, Vec<usize>)| {
             let counted = self.counted(head, &blocks);
@@ -279,7 +272,7 @@ impl Compiler<'_> {
             (head, planned)
         };
         loops
-            .filter(|(_, blocks)| !blocks.iter().any(calls))
+            .filter(|(_, blocks)| !blocks.iter().any(|block| self.cfg.calls(*block)))
             .map(planned)
             .collect()
     }

@@ -9,8 +9,8 @@
 //! If tables tell which functions they have, a call by a pointer marks the beginning of its callee, in the place of that.
 //!
 //! A mark is left out where the next one, or the frame's end, is near; before a loop in another one that was written in the
-//! same function; around calls of a function that only calls itself, if it has no such loop; and in a function that only wraps an instruction
-//! of the heap.
+//! same function; around calls of a function that only calls itself, if it has no such loop; and in a function that only
+//! wraps an instruction of the heap.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::offset_of;
@@ -44,9 +44,7 @@ impl Compiler<'_> {
             return;
         }
         self.marks.wrapped = wrapped(self.unit.program, self.index_of_code());
-        let mut loops = self.cfg.reducible_loops();
-        let calls = |block: &usize| (self.cfg.block_nodes(*block).iter()).any(|node| is_call(node.inst.op));
-        loops.retain(|(_, blocks)| !blocks.iter().any(calls));
+        let loops = loops_without_calls(&self.cfg);
         // A loop within another one that was written in the same function counts as part of that.
         let written: BTreeMap<usize, _> = loops.iter().map(|(head, _)| (*head, self.written_in(*head))).collect();
         let within = |(head, _): &&(usize, BTreeSet<usize>)| {
@@ -71,11 +69,8 @@ impl Compiler<'_> {
 
     /// Whether a function with these blocks has no place of its own to tell: see [`Marks::alone`].
     fn is_alone(&self, full: &Cfg) -> bool {
-        let calls = |block: &usize| full.block_nodes(*block).iter().any(|node| is_call(node.inst.op));
         let mut nodes = full.order.iter().flat_map(|block| full.block_nodes(*block));
-        full.reducible_loops()
-            .iter()
-            .all(|(_, blocks)| blocks.iter().any(calls))
+        loops_without_calls(full).is_empty()
             && nodes.all(|node| !self.is_long(node) && (!is_call(node.inst.op) || self.calls_itself(node)))
     }
 
@@ -117,7 +112,11 @@ impl Compiler<'_> {
 
     /// Whether code marks before an instruction and after it: a call, or one that takes its time in the runtime.
     fn marks_around(&self, node: &Node) -> bool {
-        is_call(node.inst.op) && !self.marks.alone || self.is_long(node)
+        is_call(node.inst.op) && self.marks_calls() || self.is_long(node)
+    }
+
+    fn marks_calls(&self) -> bool {
+        self.unit.options.samples && !self.marks.alone
     }
 
     fn calls_itself(&self, node: &Node) -> bool {
@@ -135,7 +134,7 @@ impl Compiler<'_> {
         let first = self.unit.entries.contains(&self.index) || self.analysis.thread_start == Some(self.index);
         let pointed = self.facts.pointed && !self.analysis.callees_marked;
         let told = !first && !pointed && !self.facts.tail_called && !matches!(self.role, Role::Kernel);
-        // A call by a pointer has marked it.
+        // A call by a pointer marks it anew.
         let called = self.facts.called || !self.analysis.callees_marked;
         let stale = called && self.marks.any && !self.marks_before(0) && !self.is_marked_soon(0, 0);
         if !told || stale {
@@ -167,14 +166,14 @@ impl Compiler<'_> {
 
     /// The frame makes a call, from which it will come back to this word of the store.
     pub fn mark_call(&mut self, back: &str) {
-        if self.unit.options.samples && !self.marks.alone {
+        if self.marks_calls() {
             self.write_mark(back);
         }
     }
 
     /// It has come back.
     pub fn mark_return(&mut self, node: &Node) {
-        if self.unit.options.samples && !self.marks.alone && !self.is_marked_soon(self.block, node.next) {
+        if self.marks_calls() && !self.is_marked_soon(self.block, node.next) {
             self.mark(node.next);
         }
     }
@@ -223,6 +222,13 @@ impl Compiler<'_> {
     fn index_of_code(&self) -> usize {
         (self.index - self.analysis.imported) as usize
     }
+}
+
+/// The loops of these blocks that call nothing: their heads, and their blocks.
+fn loops_without_calls(cfg: &Cfg) -> Vec<(usize, BTreeSet<usize>)> {
+    let mut loops = cfg.reducible_loops();
+    loops.retain(|(_, blocks)| !blocks.iter().any(|block| cfg.calls(*block)));
+    loops
 }
 
 /// Where marks are in code of a run of which samples are taken.

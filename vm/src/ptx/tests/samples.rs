@@ -2,7 +2,7 @@
 
 use std::mem::offset_of;
 
-use super::{Options, text_alone_with};
+use super::{Options, body, part, text_alone_with};
 use crate::layout::{Context, MARK_GROUP};
 
 /// The PTX of a module whose export `f` is its kernel, with samples.
@@ -12,12 +12,6 @@ fn text(module: &str) -> String {
         ..Options::default()
     };
     text_alone_with(module, options)
-}
-
-/// The text of a function's code, or of the kernel's.
-fn body<'a>(text: &'a str, name: &str) -> &'a str {
-    let (_, body) = text.rsplit_once(&format!(" {name}(")).expect("it has code");
-    body.split_once("\n}").expect("it ends").0
 }
 
 /// How often a function marks itself, and what it calls.
@@ -48,20 +42,20 @@ fn what_a_table_leads_to_is_marked_by_the_call() {
         )
     };
     let fixed = text(&module(""));
-    assert_eq!(marks(body(&fixed, "f0")), (0, 0), "{fixed}");
-    assert_eq!(marks(body(&fixed, "start_1")).1, 1, "{fixed}");
+    assert_eq!(marks(body(&fixed, 0)), (0, 0), "{fixed}");
+    assert_eq!(marks(part(&fixed, "start_1(")).1, 1, "{fixed}");
     let (_, table) = fixed.split_once("table0[4] = {f0, ").expect("a table");
     let number: u64 = table.split(',').next().expect("a number").parse().expect("a number");
     assert!(number >> 63 == 1, "{number:x}");
     let changed = text(&module("(table.set (i32.const 0) (ref.null func))"));
-    assert_eq!(marks(body(&changed, "f0")), (1, 0), "{changed}");
-    assert_eq!(marks(body(&changed, "start_1")).1, 0, "{changed}");
+    assert_eq!(marks(body(&changed, 0)), (1, 0), "{changed}");
+    assert_eq!(marks(part(&changed, "start_1(")).1, 0, "{changed}");
     // A tail call through a table marks nothing of what it calls, and what an export of a table holds is not known.
     let tail = "(func $tail (param i32) (result i32)
         (return_call_indirect (type $op) (local.get 0) (i32.const 0)))";
     for other in [tail, "(export \"table\" (table 0))"] {
         let text = text(&module("").replace("(func (export", &format!("{other} (func (export")));
-        assert_eq!(marks(body(&text, "f0")), (1, 0), "{text}");
+        assert_eq!(marks(body(&text, 0)), (1, 0), "{text}");
         assert!(!text.contains(&format!("+{}], %w", 4 * MARK_GROUP)), "{text}");
     }
 }
@@ -81,11 +75,8 @@ fn what_is_called_by_its_name_too_may_mark_where_it_begins() {
                  {named} (call_indirect (type $op) (local.get 0) (local.get 0))))"
         )
     };
-    assert_eq!(marks(body(&text(&module("")), "f1")).0, 1);
-    assert_eq!(
-        marks(body(&text(&module("(drop (call $far (local.get 0)))")), "f1")).0,
-        2
-    );
+    assert_eq!(marks(body(&text(&module("")), 1)).0, 1);
+    assert_eq!(marks(body(&text(&module("(drop (call $far (local.get 0)))")), 1)).0, 2);
 }
 
 /// The frames of a function that calls nothing but itself are as one.
@@ -105,13 +96,13 @@ fn calls_of_a_function_that_only_calls_itself_mark_nothing() {
         )
     };
     let alone = text(&module(""));
-    assert_eq!(marks(body(&alone, "f1")), (0, 0), "{alone}");
-    assert!(!body(&alone, "f1").contains(&format!("[%local+{}]", offset_of!(Context, marks))));
+    assert_eq!(marks(body(&alone, 1)), (0, 0), "{alone}");
+    assert!(!body(&alone, 1).contains(&format!("[%local+{}]", offset_of!(Context, marks))));
     let beside = text(&module("(local.set 0 (call $other (local.get 0)))"));
-    assert!(marks(body(&beside, "f1")).0 >= 3, "{beside}");
+    assert!(marks(body(&beside, 1)).0 >= 3, "{beside}");
     // A loop without calls has a mark, and then where the function is has to be told.
     let looped = text(&module(
         "(loop $l (br_if $l (local.tee 0 (i32.sub (local.get 0) (i32.const 3)))))",
     ));
-    assert!(marks(body(&looped, "f1")).0 >= 3, "{looped}");
+    assert!(marks(body(&looped, 1)).0 >= 3, "{looped}");
 }

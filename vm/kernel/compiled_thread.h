@@ -101,9 +101,11 @@ GPU_RUN_NOINLINE void leave_process(Context &context) {
 // Of a run of which samples are taken, code writes down where it is as it goes, and the host looks: that costs the lane a
 // store. Each mark that the host finds was true at some time, but those of a thread's frames may be of different times.
 //
-// Whether the thread is in compiled code. Relaxed: the host orders nothing by it.
+// Whether the thread is in compiled code, in the first row. Relaxed: the host orders nothing by it.
 GPU_RUN_INLINE void mark_compiled(const Context &context, bool is) {
-  if (context.marks) store_relaxed_device(context.marks, (u32)is);
+  if (!context.marks) return;
+  const u64 rows = (u64)MARK_FRAMES * MARK_GROUP * sizeof(u32);
+  store_relaxed_device((u32 *)((u64)context.marks & ~rows), (u32)is);
 }
 
 // Prepares the marks of a thread that begins.
@@ -116,7 +118,8 @@ GPU_RUN_INLINE void begin_samples(Context &context) {
   if (!samples.marks) return;
   const u32 place = context.id % samples.mark_threads;
   const u64 group = place / MARK_GROUP;
-  context.marks = samples.marks + group * (MARK_GROUP * (1 + MARK_FRAMES)) + place % MARK_GROUP;
+  // The second row: the first frame's.
+  context.marks = samples.marks + group * (MARK_GROUP * (1 + MARK_FRAMES)) + MARK_GROUP + place % MARK_GROUP;
   mark_compiled(context, true);
 }
 

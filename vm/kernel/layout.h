@@ -310,7 +310,7 @@ struct Sample {
 // through a table marks its callee, too. The threads of a group lie side by side in each row.
 constexpr u32 MARK_OWN = 1u << 31;
 constexpr u32 MARK_GROUP = 128;
-constexpr u32 MARK_FRAMES = 32;
+constexpr u32 MARK_FRAMES = 31;
 // Of a thread, by its id.
 struct SampledThread {
   u64 left;  // when it left its lane to wait, on the device's clock

@@ -64,7 +64,7 @@ constants! { CONSTANTS:
     /// and their frames of which there are marks.
     MARK_OWN: u32 = 1 << 31;
     MARK_GROUP: usize = 128;
-    MARK_FRAMES: usize = 32;
+    MARK_FRAMES: usize = 31;
     /// Units of the innermost frame that the record of an end keeps.
     END_UNITS: usize = 32;
     /// Words of items that a thread gathers of a debug message.

@@ -12,25 +12,33 @@
     (if (i32.eqz (local.get $n)) (then (return (i32.const 1))))
     (i32.mul (call $callee (local.get $n)) (i32.const 3))))
 
-;; .func (.param .align 16 .b8 ret[4]) f0(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0)
+;; .func (.param .align 16 .b8 ret[4]) f0(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b64 row, .param .b32 a0)
 ;; {
 ;; 	.reg .b64 %local;
 ;; 	.reg .b32 %context_at;
 ;; 	.reg .b64 %base, %size_at, %globals;
-;; 	.reg .b64 %row;
-;; 	.reg .b32 %here;
+;; 	.reg .b64 %row, %next_row;
 ;; 	.reg .b32 %depth, %deeper, %size, %high, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<9>;
 ;; 	.reg .b64 %d<9>;
-;; 	.reg .b32 %w<15>;
-;; 	.reg .b64 %l<9>;
+;; 	.reg .b32 %w<13>;
+;; 	.reg .b64 %l<7>;
 ;; 	.reg .pred %p<24>;
 ;; 	.local .align 4 .b8 outer_call[4];
 ;; 	ld.param.b32 %context_at, [context];
 ;; 	cvt.u64.u32 %local, %context_at;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %size, [size];
+;; 	ld.param.b64 %row, [row];
 ;; 	ld.param.b32 %r0, [a0+0];
+;; 	{
+;; 	.reg .b32 %at, %last, %high;
+;; 	mov.b64 {%at, %high}, %row;
+;; 	or.b32 %last, %at, 15360;
+;; 	add.u32 %at, %at, 512;
+;; 	min.u32 %at, %at, %last;
+;; 	mov.b64 %next_row, {%at, %high};
+;; 	}
 ;; 	ld.local.b32 %budget, [%local+28];
 ;; 	add.u32 %deeper, %depth, 1;
 ;; BEGIN:
@@ -42,10 +50,7 @@
 ;; IN0:
 ;; 	mov.b32 %w2, 0;
 ;; 	add.u32 %w2, %w2, 2147483649;
-;; 	ld.local.b64 %l2, [%local+904];
-;; 	min.u32 %w3, %depth, 31;
-;; 	mad.wide.u32 %l2, %w3, 512, %l2;
-;; 	st.relaxed.gpu.global.b32 [%l2], %w2;
+;; 	st.relaxed.gpu.global.b32 [%row], %w2;
 ;; B0:
 ;; 	// i32.add_imm      r3, r0, 3
 ;; 	add.s32 %r3, 3, %r0;
@@ -262,25 +267,24 @@
 ;; 	mov.b32 %r3, 0x7;
 ;; 	// call             r3, caller
 ;; 	setp.ge.u32 %p21, %depth, 64;
-;; 	mad.wide.u32 %l4, %depth, 4, %local;
+;; 	mad.wide.u32 %l3, %depth, 4, %local;
 ;; 	@%p21 bra UNUSUAL_39;
 ;; USUAL_40:
-;; 	mov.b32 %w5, 0;
-;; 	add.u32 %w5, %w5, 6;
-;; 	st.local.b32 [%l4+72], %w5;
-;; 	ld.local.b64 %l5, [%local+904];
-;; 	min.u32 %w6, %depth, 31;
-;; 	mad.wide.u32 %l5, %w6, 512, %l5;
-;; 	st.relaxed.gpu.global.b32 [%l5], %w5;
+;; 	mov.b32 %w4, 0;
+;; 	add.u32 %w4, %w4, 6;
+;; 	st.local.b32 [%l3+72], %w4;
+;; 	st.relaxed.gpu.global.b32 [%row], %w4;
 ;; 	st.local.b32 [%local+28], %budget;
 ;; 	{
 ;; 	.param .b32 q0; st.param.b32 [q0], %context_at;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
 ;; 	.param .b32 q2; st.param.b32 [q2], %size;
+;; 	.param .b64 q3;
+;; 	st.param.b64 [q3], %next_row;
 ;; 	.param .b32 p0;
 ;; 	st.param.b32 [p0+0], %r3;
 ;; 	.param .align 16 .b8 q[4];
-;; 	call (q), f1, (q0, q1, q2, p0);
+;; 	call (q), f1, (q0, q1, q2, q3, p0);
 ;; 	ld.param.b32 %r3, [q+0];
 ;; 	}
 ;; CAME_BACK_41:
@@ -306,9 +310,9 @@
 ;; GO_ON_3:
 ;; 	bra COUNTED_2;
 ;; POLL_36:
-;; 	ld.local.b64 %l3, [%local+0];
-;; 	ld.relaxed.gpu.global.b32 %w4, [%l3+284];
-;; 	setp.ne.u32 %p20, %w4, 0;
+;; 	ld.local.b64 %l2, [%local+0];
+;; 	ld.relaxed.gpu.global.b32 %w3, [%l2+284];
+;; 	setp.ne.u32 %p20, %w3, 0;
 ;; 	mov.b32 %budget, 4096;
 ;; 	@!%p20 bra GO_ON_38;
 ;; 	mov.b32 %trap_pc, 1;
@@ -320,28 +324,28 @@
 ;; 	mov.b32 %trap_kind, 10;
 ;; 	bra TRAP;
 ;; UNUSUAL_39:
-;; 	and.b32 %w8, %depth, 63;
-;; 	mad.wide.u32 %l4, %w8, 4, %local;
-;; 	ld.local.b32 %w9, [%l4+72];
-;; 	st.local.b32 [outer_call], %w9;
-;; 	sub.u32 %w10, %depth, 65;
-;; 	setp.lt.u32 %p22, %w10, 16;
-;; 	@%p22 st.local.b32 [%l4+324], %w9;
+;; 	and.b32 %w6, %depth, 63;
+;; 	mad.wide.u32 %l3, %w6, 4, %local;
+;; 	ld.local.b32 %w7, [%l3+72];
+;; 	st.local.b32 [outer_call], %w7;
+;; 	sub.u32 %w8, %depth, 65;
+;; 	setp.lt.u32 %p22, %w8, 16;
+;; 	@%p22 st.local.b32 [%l3+324], %w7;
 ;; 	bra USUAL_40;
 ;; PUT_BACK_44:
-;; 	and.b32 %w12, %depth, 63;
-;; 	mad.wide.u32 %l6, %w12, 4, %local;
-;; 	ld.local.b32 %w11, [outer_call];
-;; 	st.local.b32 [%l6+72], %w11;
+;; 	and.b32 %w10, %depth, 63;
+;; 	mad.wide.u32 %l4, %w10, 4, %local;
+;; 	ld.local.b32 %w9, [outer_call];
+;; 	st.local.b32 [%l4+72], %w9;
 ;; 	bra IS_BACK_45;
 ;; STOP:
 ;; 	mov.b32 %trap_kind, 0;
-;; 	mov.b32 %w13, 0;
-;; 	add.u32 %trap_pc, %trap_pc, %w13;
-;; 	cvta.local.u64 %l7, %local;
+;; 	mov.b32 %w11, 0;
+;; 	add.u32 %trap_pc, %trap_pc, %w11;
+;; 	cvta.local.u64 %l5, %local;
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %l7;
+;; 	st.param.b64 [q0], %l5;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], %trap_pc;
 ;; 	.param .b32 q2;
@@ -352,12 +356,12 @@
 ;; 	}
 ;; 	exit;
 ;; TRAP:
-;; 	mov.b32 %w14, 0;
-;; 	add.u32 %trap_pc, %trap_pc, %w14;
-;; 	cvta.local.u64 %l8, %local;
+;; 	mov.b32 %w12, 0;
+;; 	add.u32 %trap_pc, %trap_pc, %w12;
+;; 	cvta.local.u64 %l6, %local;
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %l8;
+;; 	st.param.b64 [q0], %l6;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], %trap_pc;
 ;; 	.param .b32 q2;
@@ -368,32 +372,37 @@
 ;; 	}
 ;; 	exit;
 ;; }
-;; .func (.param .align 16 .b8 ret[4]) f1(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0)
+;; .func (.param .align 16 .b8 ret[4]) f1(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b64 row, .param .b32 a0)
 ;; {
 ;; 	.reg .b64 %local;
 ;; 	.reg .b32 %context_at;
 ;; 	.reg .b64 %base, %size_at, %globals;
-;; 	.reg .b64 %row;
-;; 	.reg .b32 %here;
+;; 	.reg .b64 %row, %next_row;
 ;; 	.reg .b32 %depth, %deeper, %size, %high, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<9>;
 ;; 	.reg .b64 %d<9>;
-;; 	.reg .b32 %w<16>;
-;; 	.reg .b64 %l<7>;
+;; 	.reg .b32 %w<14>;
+;; 	.reg .b64 %l<5>;
 ;; 	.reg .pred %p<7>;
 ;; 	.local .align 4 .b8 outer_call[4];
 ;; 	ld.param.b32 %context_at, [context];
 ;; 	cvt.u64.u32 %local, %context_at;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %size, [size];
+;; 	ld.param.b64 %row, [row];
 ;; 	ld.param.b32 %r0, [a0+0];
+;; 	{
+;; 	.reg .b32 %at, %last, %high;
+;; 	mov.b64 {%at, %high}, %row;
+;; 	or.b32 %last, %at, 15360;
+;; 	add.u32 %at, %at, 512;
+;; 	min.u32 %at, %at, %last;
+;; 	mov.b64 %next_row, {%at, %high};
+;; 	}
 ;; 	add.u32 %deeper, %depth, 1;
 ;; 	mov.b32 %w1, 8;
 ;; 	add.u32 %w1, %w1, 2147483649;
-;; 	ld.local.b64 %l1, [%local+904];
-;; 	min.u32 %w2, %depth, 31;
-;; 	mad.wide.u32 %l1, %w2, 512, %l1;
-;; 	st.relaxed.gpu.global.b32 [%l1], %w1;
+;; 	st.relaxed.gpu.global.b32 [%row], %w1;
 ;; B0:
 ;; 	// br_i32.ne_imm    r0, 0, @12
 ;; 	setp.ne.b32 %p1, %r0, 0;
@@ -408,31 +417,30 @@
 ;; 	// copy32           r3, r0
 ;; 	mov.b32 %r3, %r0;
 ;; 	// call             r3, callee
-;; 	stacksave.u32 %w3;
-;; 	ld.local.v2.b32 {%w4, %w5}, [%local+32];
-;; 	add.u32 %w4, %w4, 720;
-;; 	setp.lt.u32 %p3, %w3, %w4;
-;; 	setp.ge.or.u32 %p2, %depth, %w5, %p3;
-;; 	mad.wide.u32 %l2, %depth, 4, %local;
+;; 	stacksave.u32 %w2;
+;; 	ld.local.v2.b32 {%w3, %w4}, [%local+32];
+;; 	add.u32 %w3, %w3, 720;
+;; 	setp.lt.u32 %p3, %w2, %w3;
+;; 	setp.ge.or.u32 %p2, %depth, %w4, %p3;
+;; 	mad.wide.u32 %l1, %depth, 4, %local;
 ;; 	@%p2 bra UNUSUAL_2;
 ;; USUAL_3:
-;; 	mov.b32 %w6, 8;
-;; 	add.u32 %w6, %w6, 6;
-;; 	st.local.b32 [%l2+72], %w6;
-;; 	ld.local.b64 %l3, [%local+904];
-;; 	min.u32 %w7, %depth, 31;
-;; 	mad.wide.u32 %l3, %w7, 512, %l3;
-;; 	st.relaxed.gpu.global.b32 [%l3], %w6;
-;; 	ld.global.b64 %l4, [again0];
+;; 	mov.b32 %w5, 8;
+;; 	add.u32 %w5, %w5, 6;
+;; 	st.local.b32 [%l1+72], %w5;
+;; 	st.relaxed.gpu.global.b32 [%row], %w5;
+;; 	ld.global.b64 %l2, [again0];
 ;; 	{
 ;; 	.param .b32 q0; st.param.b32 [q0], %context_at;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
 ;; 	.param .b32 q2; st.param.b32 [q2], %size;
+;; 	.param .b64 q3;
+;; 	st.param.b64 [q3], %next_row;
 ;; 	.param .b32 p0;
 ;; 	st.param.b32 [p0+0], %r3;
 ;; 	.param .align 16 .b8 q[4];
-;; TYPE_6: .callprototype (.param .align 16 .b8 _[4]) _ (.param .b32 _, .param .b32 _, .param .b32 _, .param .b32 _);
-;; 	call (q), %l4, (q0, q1, q2, p0), TYPE_6;
+;; TYPE_6: .callprototype (.param .align 16 .b8 _[4]) _ (.param .b32 _, .param .b32 _, .param .b32 _, .param .b64 _, .param .b32 _);
+;; 	call (q), %l2, (q0, q1, q2, q3, p0), TYPE_6;
 ;; 	ld.param.b32 %r3, [q+0];
 ;; 	}
 ;; CAME_BACK_4:
@@ -450,30 +458,30 @@
 ;; 	mov.b32 %trap_kind, 10;
 ;; 	bra TRAP;
 ;; UNUSUAL_2:
-;; 	ld.local.b32 %w9, [%local+840];
-;; 	setp.ge.or.u32 %p4, %depth, %w9, %p3;
+;; 	ld.local.b32 %w7, [%local+840];
+;; 	setp.ge.or.u32 %p4, %depth, %w7, %p3;
 ;; 	@%p4 bra TRAP_5;
-;; 	and.b32 %w10, %depth, 63;
-;; 	mad.wide.u32 %l2, %w10, 4, %local;
-;; 	ld.local.b32 %w11, [%l2+72];
-;; 	st.local.b32 [outer_call], %w11;
-;; 	sub.u32 %w12, %depth, 65;
-;; 	setp.lt.u32 %p5, %w12, 16;
-;; 	@%p5 st.local.b32 [%l2+324], %w11;
+;; 	and.b32 %w8, %depth, 63;
+;; 	mad.wide.u32 %l1, %w8, 4, %local;
+;; 	ld.local.b32 %w9, [%l1+72];
+;; 	st.local.b32 [outer_call], %w9;
+;; 	sub.u32 %w10, %depth, 65;
+;; 	setp.lt.u32 %p5, %w10, 16;
+;; 	@%p5 st.local.b32 [%l1+324], %w9;
 ;; 	bra USUAL_3;
 ;; PUT_BACK_8:
-;; 	and.b32 %w14, %depth, 63;
-;; 	mad.wide.u32 %l5, %w14, 4, %local;
-;; 	ld.local.b32 %w13, [outer_call];
-;; 	st.local.b32 [%l5+72], %w13;
+;; 	and.b32 %w12, %depth, 63;
+;; 	mad.wide.u32 %l3, %w12, 4, %local;
+;; 	ld.local.b32 %w11, [outer_call];
+;; 	st.local.b32 [%l3+72], %w11;
 ;; 	bra IS_BACK_9;
 ;; TRAP:
-;; 	mov.b32 %w15, 8;
-;; 	add.u32 %trap_pc, %trap_pc, %w15;
-;; 	cvta.local.u64 %l6, %local;
+;; 	mov.b32 %w13, 8;
+;; 	add.u32 %trap_pc, %trap_pc, %w13;
+;; 	cvta.local.u64 %l4, %local;
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %l6;
+;; 	st.param.b64 [q0], %l4;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], %trap_pc;
 ;; 	.param .b32 q2;

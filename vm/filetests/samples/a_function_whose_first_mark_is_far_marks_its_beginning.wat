@@ -16,13 +16,12 @@
   (func (export "twice") (param $n i32) (result i32)
     (i32.add (call $work (local.get $n)) (call $work (i32.const 7)))))
 
-;; .func (.param .align 16 .b8 ret[4]) f0(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b32 a0)
+;; .func (.param .align 16 .b8 ret[4]) f0(.param .b32 context, .param .b32 depth, .param .b32 size, .param .b64 row, .param .b32 a0)
 ;; {
 ;; 	.reg .b64 %local;
 ;; 	.reg .b32 %context_at;
 ;; 	.reg .b64 %base, %size_at, %globals;
-;; 	.reg .b64 %row;
-;; 	.reg .b32 %here;
+;; 	.reg .b64 %row, %next_row;
 ;; 	.reg .b32 %depth, %deeper, %size, %high, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<11>;
 ;; 	.reg .b64 %d<11>;
@@ -33,10 +32,16 @@
 ;; 	cvt.u64.u32 %local, %context_at;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %size, [size];
+;; 	ld.param.b64 %row, [row];
 ;; 	ld.param.b32 %r0, [a0+0];
-;; 	ld.local.b64 %row, [%local+904];
-;; 	min.u32 %here, %depth, 31;
-;; 	mad.wide.u32 %row, %here, 512, %row;
+;; 	{
+;; 	.reg .b32 %at, %last, %high;
+;; 	mov.b64 {%at, %high}, %row;
+;; 	or.b32 %last, %at, 15360;
+;; 	add.u32 %at, %at, 512;
+;; 	min.u32 %at, %at, %last;
+;; 	mov.b64 %next_row, {%at, %high};
+;; 	}
 ;; 	add.u32 %deeper, %depth, 1;
 ;; 	mov.b32 %w1, 0;
 ;; 	add.u32 %w1, %w1, 2147483649;
@@ -88,10 +93,12 @@
 ;; 	.param .b32 q0; st.param.b32 [q0], %context_at;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
 ;; 	.param .b32 q2; st.param.b32 [q2], %size;
+;; 	.param .b64 q3;
+;; 	st.param.b64 [q3], %next_row;
 ;; 	.param .b32 p0;
 ;; 	st.param.b32 [p0+0], %r4;
 ;; 	.param .align 16 .b8 q[4];
-;; 	call (q), f1, (q0, q1, q2, p0);
+;; 	call (q), f1, (q0, q1, q2, q3, p0);
 ;; 	ld.param.b32 %r4, [q+0];
 ;; 	}
 ;; CALLED_11:

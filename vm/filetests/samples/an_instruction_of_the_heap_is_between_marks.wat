@@ -17,8 +17,7 @@
 ;; 	.reg .b64 %local;
 ;; 	.reg .b32 %context_at;
 ;; 	.reg .b64 %base, %size_at, %globals;
-;; 	.reg .b64 %row;
-;; 	.reg .b32 %here;
+;; 	.reg .b64 %row, %next_row;
 ;; 	.reg .b32 %depth, %deeper, %size, %high, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<10>;
 ;; 	.reg .b64 %d<10>;
@@ -43,8 +42,6 @@
 ;; 	ld.global.b32 %size, [%size_at+8];
 ;; 	ld.const.b64 %base, [instance+16];
 ;; 	ld.local.b64 %row, [%local+904];
-;; 	min.u32 %here, %depth, 31;
-;; 	mad.wide.u32 %row, %here, 512, %row;
 ;; 	ld.param.b32 %r0, [args+0];
 ;; 	mov.b32 %w1, 0;
 ;; 	add.u32 %w1, %w1, 2147483649;

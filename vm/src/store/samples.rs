@@ -217,7 +217,9 @@ impl Store {
         let (mut marks, mut mark_threads) = (0, 0);
         if compiled {
             let groups = threads.div_ceil(MARK_GROUP as u64).clamp(1, MARK_BYTES / GROUP_BYTES);
-            marks = sampling.marks.zeroed(device, groups * GROUP_BYTES)?;
+            // Code finds a frame's row by the bits of its address.
+            let room = (groups + 1) * GROUP_BYTES;
+            marks = sampling.marks.zeroed(device, room)?.next_multiple_of(GROUP_BYTES);
             mark_threads = groups as u32 * MARK_GROUP as u32;
         }
         let bytes = u64::from(GROUPS) * size_of::<layout::Sample>() as u64;

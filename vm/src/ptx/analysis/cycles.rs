@@ -66,6 +66,7 @@ impl Analysis<'_> {
                 if let Some(facts) = self.facts.get_mut(member) {
                     (facts.recursive, facts.counted) = (cyclic, counted);
                     facts.cycle = cycle;
+                    facts.calls_itself = edges[member].contains(&member);
                 }
                 if let Some(of_pointers) = member.checked_sub(count) {
                     self.cycles[of_pointers] = cycle;

@@ -33,6 +33,8 @@ pub struct Facts {
     pub grows: bool,
     /// It can be called again while it runs.
     pub recursive: bool,
+    /// It calls itself by name.
+    pub calls_itself: bool,
     /// Calls of it by name close a cycle of calls: see [`Analysis::find_heads`].
     pub head: bool,
     /// Which cycle of calls it belongs to, if it is recursive.

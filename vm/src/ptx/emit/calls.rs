@@ -29,6 +29,7 @@ use crate::ptx::emit::calls::fixed::has_pointed_code;
 use crate::ptx::emit::calls::tail_calls::has_tail_thunk;
 use crate::ptx::emit::function::{Compiler, Role};
 use crate::ptx::emit::own::load_size;
+use crate::ptx::emit::samples::{find_row, set_row, takes_row};
 use crate::ptx::image::{Image, ImageLayout};
 use crate::ptx::writer::ptx;
 
@@ -97,11 +98,17 @@ pub const CONTEXT_REGISTERS: &str = "\t.reg .b64 %local;\n\t.reg .b32 %context_a
 pub const READ_CONTEXT: &str =
     "\tld.param.b32 %context_at, [context];\n\tcvt.u64.u32 %local, %context_at;\n\tld.param.b32 %depth, [depth];\n";
 
+/// Reads where the marks of the function's frame go, of one that has this parameter: see [`takes_row`].
+pub const READ_ROW: &str = "\tld.param.b64 %row, [row];\n";
+
 /// A function's first line, for a declaration or a definition.
 pub fn head(unit: &Unit, analysis: &Analysis, index: u32) -> String {
     let ty = &unit.program.meta.types[analysis.func_types[index as usize] as usize];
     let status = analysis.of(index).is_some_and(|facts| facts.status);
     let mut params = format!("{CONTEXT}, .param .b32 size");
+    if unit.options.samples {
+        params += ", .param .b64 row";
+    }
     for (i, ty) in ty.params.iter().enumerate() {
         _ = write!(params, ", {}", param(*ty, &format!("a{i}")));
     }
@@ -109,8 +116,11 @@ pub fn head(unit: &Unit, analysis: &Analysis, index: u32) -> String {
 }
 
 /// The prototype of functions of a type that are called through a pointer.
-fn prototype(ty: &FuncType, status: bool) -> String {
+fn prototype(unit: &Unit, ty: &FuncType, status: bool) -> String {
     let mut params = String::from(".param .b32 _, .param .b32 _, .param .b32 _");
+    if unit.options.samples {
+        params += ", .param .b64 _";
+    }
     for ty in &ty.params {
         _ = write!(params, ", {}", param(*ty, "_"));
     }
@@ -131,6 +141,15 @@ pub fn call_with_values(unit: &Unit, analysis: &Analysis, layout: &ImageLayout, 
     out.push_str("\t.param .b32 q0;\n\t.param .b32 q1;\n\t.param .b32 q2;\n");
     out.push_str("\tst.param.b32 [q0], %context_at;\n\tst.param.b32 [q1], %depth;\n\tst.param.b32 [q2], %w;\n");
     let mut list = String::from("q0, q1, q2");
+    if unit.options.samples {
+        out.push_str("\t.param .b64 q3;\n");
+        out.push_str(&find_row("%l"));
+        match analysis.of(index).is_some_and(takes_row) {
+            true => out.push_str("\tst.param.b64 [q3], %l;\n"),
+            false => out.push_str(&set_row("%l")),
+        }
+        list += ", q3";
+    }
     let mut at = VALUES as u32;
     for (i, ty) in ty.params.iter().enumerate() {
         _ = writeln!(out, "\t{};", param(*ty, &format!("p{i}")));
@@ -414,10 +433,11 @@ impl Compiler<'_> {
         base: i64,
         done: Option<&str>,
     ) {
-        let facts = match callee {
-            Callee::Direct(index) => self.analysis.of(*index).copied(),
+        let index = match callee {
+            Callee::Direct(index) => Some(*index),
             Callee::Pointer(_) => None,
         };
+        let facts = index.and_then(|index| self.analysis.of(index)).copied();
         let checks = self.analysis.checks_stack(&self.facts, facts.as_ref()) || self.unit.options.check_depth;
         let stack = checks.then(|| match (facts, node.inst.op) {
             (Some(facts), _) => facts.stack,
@@ -430,7 +450,7 @@ impl Compiler<'_> {
         // Where a trap of the callee finds this call. Where an exception is caught the budget is read from there.
         let note_call = |this: &mut Self| {
             let back = this.note_return(&call, node.next);
-            this.mark_call(&back);
+            this.mark_call(node, &back);
             if polls || status {
                 this.keep_budget();
             }
@@ -449,10 +469,12 @@ impl Compiler<'_> {
                 Callee::Direct(index) => self.hidden_callee(*index),
                 Callee::Pointer(_) => None,
             };
+            let told = self.tell_row(index);
             self.w.out().push_str("\t{\n");
-            let list = self.pass(ty, &arguments, "%deeper");
+            let list = self.pass(ty, &arguments, "%deeper", told.parameter.as_deref());
             self.call_native(hidden.as_ref().unwrap_or(callee), ty, status, &list, base, &code);
             self.w.out().push_str("\t}\n");
+            self.forget_row(&told);
             self.end_call(&call);
             self.meet_callers(callers);
         }
@@ -515,7 +537,7 @@ impl Compiler<'_> {
                 let list_only_context = !list.contains("q2");
                 let prototype = match list_only_context {
                     true => format!("{}_ (.param .b32 _, .param .b32 _)", returns(ty, status, "_")),
-                    false => prototype(ty, status),
+                    false => prototype(self.unit, ty, status),
                 };
                 _ = writeln!(self.w.out(), "{label}: .callprototype {prototype};");
                 ptx!(self, "call {returned}{pointer}, ({list}), {label};");
@@ -549,8 +571,9 @@ impl Compiler<'_> {
         let program = self.analysis.program;
         let ty = program.meta.types[self.analysis.func_types[index as usize] as usize].clone();
         let status = self.analysis.of(index).is_some_and(|facts| facts.status);
+        let told = self.tell_own_row(index);
         self.w.out().push_str("\t{\n");
-        let list = self.pass(&ty, arguments, "%depth");
+        let list = self.pass(&ty, arguments, "%depth", told.parameter.as_deref());
         let code = self.w.word();
         self.call_native(&Callee::Direct(index), &ty, status, &list, 0, &code);
         self.w.out().push_str("\t}\n");
@@ -580,11 +603,19 @@ impl Compiler<'_> {
         arguments
     }
 
-    /// Passes a call's arguments, and returns the list of them.
-    fn pass(&mut self, ty: &FuncType, arguments: &[Vec<String>], depth: &str) -> String {
+    /// Passes a call's arguments, and returns the list of them. `row` is where the marks of the callee's frame go, if samples
+    /// are taken and it does not work that out.
+    fn pass(&mut self, ty: &FuncType, arguments: &[Vec<String>], depth: &str, row: Option<&str>) -> String {
         let mut list = String::from("q0, q1, q2");
         for (i, register) in ["%context_at", depth, "%size"].iter().enumerate() {
             ptx!(self, ".param .b32 q{i}; st.param.b32 [q{i}], {register};");
+        }
+        if self.unit.options.samples {
+            ptx!(self, ".param .b64 q3;");
+            if let Some(row) = row {
+                ptx!(self, "st.param.b64 [q3], {row};");
+            }
+            list += ", q3";
         }
         for (i, (ty, registers)) in ty.params.iter().zip(arguments).enumerate() {
             ptx!(self, "{};", param(*ty, &format!("p{i}")));

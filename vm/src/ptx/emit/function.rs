@@ -21,7 +21,7 @@ use crate::ptx::emit::loops::Loop;
 use crate::ptx::emit::own::{self, Own};
 use crate::ptx::emit::reconvergence::{Joins, Meeting};
 use crate::ptx::emit::regions::{self, Leaving};
-use crate::ptx::emit::samples::{Marks, find_row};
+use crate::ptx::emit::samples::{Marks, takes_row};
 use crate::ptx::emit::steps::Steps;
 use crate::ptx::image::ImageLayout;
 use crate::ptx::schedule::{self, Schedule};
@@ -153,6 +153,9 @@ pub fn compile(
     if !compiler.facts.pointed {
         prologue += "\tld.param.b32 %size, [size];\n";
     }
+    if unit.options.samples && takes_row(&compiler.facts) {
+        prologue += calls::READ_ROW;
+    }
     let mut unit_at = 0;
     for (i, ty) in compiler.ty.params.iter().enumerate() {
         match ty.units() {
@@ -272,7 +275,7 @@ impl<'a> Compiler<'a> {
         this.plan_loops();
         this.numeric_blocks = this.cfg.numeric_blocks();
         this.plan_meetings();
-        this.plan_marks(&full);
+        this.plan_marks();
         this.plan_schedule();
         this
     }
@@ -595,9 +598,7 @@ impl<'a> Compiler<'a> {
             let (space, at) = Own::BaseHigh.place(self.unit, self.layout, "%local");
             _ = writeln!(out, "\tld.{space}.b32 %high, [{at}];");
         }
-        if used("%row") {
-            out += &find_row("%row", "%here");
-        }
+        out += &self.begin_row(used("%row"), used("%next_row"));
         if used("[%counters+") {
             out += &find_counters();
         }
@@ -623,7 +624,7 @@ impl<'a> Compiler<'a> {
         out.push_str(calls::CONTEXT_REGISTERS);
         out.push_str("\t.reg .b64 %base, %size_at, %globals;\n");
         if self.unit.options.samples {
-            out.push_str("\t.reg .b64 %row;\n\t.reg .b32 %here;\n");
+            out.push_str("\t.reg .b64 %row, %next_row;\n");
         }
         if self.unit.options.counts {
             out.push_str("\t.reg .b32 %counters, %counters_row;\n");

@@ -12,8 +12,11 @@ use crate::ptx::Unit;
 use crate::ptx::analysis::interprocedural::Analysis;
 use crate::ptx::analysis::regions::Regions;
 use crate::ptx::emit::calls::cold::{ENTERED, Exit};
-use crate::ptx::emit::calls::{self, CONTEXT, CONTEXT_REGISTERS, READ_CONTEXT, RETURNED, TAIL_CALL, THROWN, VALUES};
+use crate::ptx::emit::calls::{
+    self, CONTEXT, CONTEXT_REGISTERS, READ_CONTEXT, READ_ROW, RETURNED, TAIL_CALL, THROWN, VALUES,
+};
 use crate::ptx::emit::function::{Compiler, Role, ascii};
+use crate::ptx::emit::samples::takes_row;
 use crate::ptx::image::ImageLayout;
 use crate::ptx::writer::{constant, ptx};
 
@@ -60,20 +63,25 @@ pub fn compile(
     let index = analysis.imported + defined as u32;
     let comment = ascii(&unit.program.meta.func_name(index));
     let mut values = regions.units.len() as u32;
+    let has_row = unit.options.samples && takes_row(&analysis.facts[defined]);
     for number in 0..regions.blocks.len() {
         let role = Role::Region(&regions, number);
         let mut compiler = Compiler::new(unit, analysis, layout, defined, role);
         compiler.thread_state();
         compiler.body();
         let head = format!(
-            ".func (.param .b32 ret) {}({CONTEXT}, .param .b32 place)",
-            name(unit, index, number)
+            ".func (.param .b32 ret) {}({CONTEXT}, .param .b32 place{})",
+            name(unit, index, number),
+            if has_row { ", .param .b64 row" } else { "" }
         );
         _ = write!(
             out,
             "\n// {comment}: region {number}\n{head}\n{{\n\t.reg .b32 %place;\n"
         );
-        let prologue = format!("{READ_CONTEXT}\tld.param.b32 %place, [place];\n");
+        let mut prologue = format!("{READ_CONTEXT}\tld.param.b32 %place, [place];\n");
+        if has_row {
+            prologue += READ_ROW;
+        }
         compiler.finish(&prologue, out);
         out.push_str("}\n");
         words.push_str(&compiler.words);
@@ -120,6 +128,10 @@ fn write_driver(unit: &Unit, analysis: &Analysis, regions: &Regions, defined: us
     out.push_str(CONTEXT_REGISTERS);
     out.push_str("\t.reg .b32 %depth, %next, %w;\n\t.reg .pred %p;\n");
     out.push_str(READ_CONTEXT);
+    let has_row = unit.options.samples && takes_row(&analysis.facts[defined]);
+    if has_row {
+        _ = writeln!(out, "\t.reg .b64 %row;\n{READ_ROW}");
+    }
     let mut at = 0;
     for (i, ty) in ty.params.iter().enumerate() {
         for k in 0..ty.units() {
@@ -146,7 +158,12 @@ fn write_driver(unit: &Unit, analysis: &Analysis, regions: &Regions, defined: us
             "\t.param .b32 q0; st.param.b32 [q0], %context_at;\n\t.param .b32 q1; st.param.b32 [q1], %depth;\n",
         );
         out.push_str("\t.param .b32 q2; st.param.b32 [q2], %next;\n\t.param .b32 q;\n");
-        _ = writeln!(out, "\tcall (q), {}, (q0, q1, q2);", name(unit, index, region));
+        let mut list = String::from("q0, q1, q2");
+        if has_row {
+            out.push_str("\t.param .b64 q3; st.param.b64 [q3], %row;\n");
+            list += ", q3";
+        }
+        _ = writeln!(out, "\tcall (q), {}, ({list});", name(unit, index, region));
         out.push_str("\tld.param.b32 %next, [q];\n\t}\n\tbra NEXT;\n");
     }
     out.push_str("NEXT:\n");

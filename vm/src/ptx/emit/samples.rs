@@ -9,10 +9,11 @@
 //! If tables tell which functions they have, a call by a pointer marks the beginning of its callee, in the place of that.
 //!
 //! A mark is left out where the next one, or the frame's end, is near; before a loop in another one that was written in the
-//! same function; around calls of a function that only calls itself, if it has no such loop; and in a function that only
-//! wraps an instruction of the heap.
+//! same function; around calls of the function itself, whose frames have one mark; and in a function that only wraps an
+//! instruction of the heap.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
 use std::mem::offset_of;
 
 use gpu_run_bytecode::Op;
@@ -20,13 +21,17 @@ use gpu_run_bytecode::Op;
 use crate::layout::{Context, MARK_FRAMES, MARK_GROUP, MARK_OWN};
 use crate::ptx::Unit;
 use crate::ptx::analysis::cfg::{Cfg, Node, ends_path, is_call};
-use crate::ptx::analysis::interprocedural::{Analysis, code};
+use crate::ptx::analysis::interprocedural::{Analysis, Facts, code};
 use crate::ptx::emit::function::{Compiler, Role};
 use crate::ptx::writer::ptx;
 use crate::stands::{long_kind, place_of_unmarked, wrapped};
 
 /// Bytes of the marks of a group's threads that lie side by side.
 const ROW: usize = 4 * MARK_GROUP;
+/// Where the context has the row of functions that call themselves.
+const MARKS: usize = offset_of!(Context, marks);
+/// The row of all deep frames.
+const DEEPEST: usize = MARK_FRAMES - 1;
 /// Instructions and blocks up to the next mark, or the frame's end, for which none is written: they count as part of what was
 /// before.
 const FEW: usize = 8;
@@ -37,9 +42,8 @@ impl Compiler<'_> {
         self.marks.loops.contains(&block)
     }
 
-    /// Decides before which loops code marks, and in which blocks: those to which a way leads out of such a loop. `full` has all
-    /// blocks of the function, of which this may be a part.
-    pub fn plan_marks(&mut self, full: &Cfg) {
+    /// Decides before which loops code marks, and in which blocks: those to which a way leads out of such a loop.
+    pub fn plan_marks(&mut self) {
         if !self.unit.options.samples {
             return;
         }
@@ -53,7 +57,6 @@ impl Compiler<'_> {
         };
         let marked: Vec<_> = loops.iter().filter(|inner| !within(inner)).cloned().collect();
         self.marks.loops = marked.iter().map(|(head, _)| *head).collect();
-        self.marks.alone = self.is_alone(full);
         let mut nodes = self.cfg.order.iter().flat_map(|block| self.cfg.block_nodes(*block));
         self.marks.any = !self.marks.loops.is_empty() || nodes.any(|node| self.marks_around(node));
         for from in &self.cfg.order {
@@ -65,13 +68,6 @@ impl Compiler<'_> {
                 }
             }
         }
-    }
-
-    /// Whether a function with these blocks has no place of its own to tell: see [`Marks::alone`].
-    fn is_alone(&self, full: &Cfg) -> bool {
-        let mut nodes = full.order.iter().flat_map(|block| full.block_nodes(*block));
-        loops_without_calls(full).is_empty()
-            && nodes.all(|node| !self.is_long(node) && (!is_call(node.inst.op) || self.calls_itself(node)))
     }
 
     /// The name of the function in which a block was written, before that was inlined.
@@ -94,6 +90,10 @@ impl Compiler<'_> {
             if self.marks_around(node) {
                 return true;
             }
+            // That takes its time, and marks nothing.
+            if self.calls_itself(node) {
+                return false;
+            }
             let Some(less) = left.checked_sub(1) else { return false };
             left = less;
         }
@@ -112,11 +112,12 @@ impl Compiler<'_> {
 
     /// Whether code marks before an instruction and after it: a call, or one that takes its time in the runtime.
     fn marks_around(&self, node: &Node) -> bool {
-        is_call(node.inst.op) && self.marks_calls() || self.is_long(node)
+        self.marks_call(node) || self.is_long(node)
     }
 
-    fn marks_calls(&self) -> bool {
-        self.unit.options.samples && !self.marks.alone
+    /// Whether an instruction is a call that code marks. The frames of a function that calls itself are as one.
+    fn marks_call(&self, node: &Node) -> bool {
+        self.unit.options.samples && is_call(node.inst.op) && !self.calls_itself(node)
     }
 
     fn calls_itself(&self, node: &Node) -> bool {
@@ -165,15 +166,15 @@ impl Compiler<'_> {
     }
 
     /// The frame makes a call, from which it will come back to this word of the store.
-    pub fn mark_call(&mut self, back: &str) {
-        if self.marks_calls() {
+    pub fn mark_call(&mut self, node: &Node, back: &str) {
+        if self.marks_call(node) {
             self.write_mark(back);
         }
     }
 
     /// It has come back.
     pub fn mark_return(&mut self, node: &Node) {
-        if self.marks_calls() && !self.is_marked_soon(self.block, node.next) {
+        if self.marks_call(node) && !self.is_marked_soon(self.block, node.next) {
             self.mark(node.next);
         }
     }
@@ -192,18 +193,92 @@ impl Compiler<'_> {
 
     /// A register with the place of the frame's mark.
     fn row(&mut self) -> String {
-        if self.keeps_row() {
+        if self.has_row() {
             return "%row".into();
         }
         let row = self.w.pair();
-        let load = find_row(&row, &self.w.word());
-        self.w.out().push_str(&load);
+        ptx!(self, "ld.local.b64 {row}, [%local+{MARKS}];");
         row
     }
 
-    /// Whether the function keeps the place of its frame's mark in a register, which its callees then save.
-    fn keeps_row(&self) -> bool {
-        !self.facts.recursive
+    /// Whether the code that is written keeps it in a register: a parameter, or what a kernel finds where it begins.
+    fn has_row(&self) -> bool {
+        let later = matches!(self.role, Role::Kernel) && self.analysis.thread_start.is_some();
+        takes_row(&self.facts) && !later
+    }
+
+    /// Tells the callee that is called next, by its number or through a pointer, where the mark of its frame is.
+    pub fn tell_row(&mut self, callee: Option<u32>) -> Told {
+        if !self.unit.options.samples {
+            return Told::default();
+        }
+        if callee == Some(self.index) {
+            // The frames of a function that calls itself are as one.
+            let parameter = self.has_row().then(|| "%row".to_owned());
+            return Told {
+                parameter,
+                before: None,
+            };
+        }
+        let next = match self.has_row() {
+            true => "%next_row".to_owned(),
+            false => {
+                let (row, next) = (self.row(), self.w.pair());
+                self.w.out().push_str(&find_next_row(&row, &next));
+                next
+            }
+        };
+        self.tell(callee, next)
+    }
+
+    /// The same of the first function of a kernel, whose frame is as deep as the kernel's.
+    pub fn tell_own_row(&mut self, callee: u32) -> Told {
+        match self.unit.options.samples {
+            false => Told::default(),
+            true => {
+                let row = self.row();
+                self.tell(Some(callee), row)
+            }
+        }
+    }
+
+    fn tell(&mut self, callee: Option<u32>, row: String) -> Told {
+        let facts = callee.and_then(|callee| self.analysis.of(callee));
+        if facts.is_none_or(takes_row) {
+            return Told {
+                parameter: Some(row),
+                before: None,
+            };
+        }
+        let before = self.w.pair();
+        ptx!(self, "ld.local.b64 {before}, [%local+{MARKS}];");
+        self.w.out().push_str(&set_row(&row));
+        Told {
+            parameter: None,
+            before: Some(before),
+        }
+    }
+
+    /// After the call: functions that called this one find their own again.
+    pub fn forget_row(&mut self, told: &Told) {
+        if let Some(before) = &told.before {
+            self.w.out().push_str(&set_row(before));
+        }
+    }
+
+    /// What code begins with that has `%row` or `%next_row`.
+    pub fn begin_row(&self, has: bool, has_next: bool) -> String {
+        let mut out = String::new();
+        if (has || has_next) && matches!(self.role, Role::Kernel) {
+            _ = writeln!(out, "\tld.local.b64 %row, [%local+{MARKS}];");
+        }
+        if has_next {
+            out += &match self.role {
+                Role::Kernel => format!("\tadd.s64 %next_row, %row, {ROW};\n"),
+                _ => find_next_row("%row", "%next_row"),
+            };
+        }
+        out
     }
 
     /// Writes an instruction, between marks if it takes its time in the runtime.
@@ -238,9 +313,6 @@ pub struct Marks {
     loops: BTreeSet<usize>,
     /// Blocks that mark when they begin.
     blocks: BTreeSet<usize>,
-    /// Whether the function calls nothing but itself, and nothing of the runtime that takes its time, and each of its loops
-    /// calls. Then its frames are as one, and calls mark nothing.
-    alone: bool,
     /// Whether the function's frame marks anything on its way.
     any: bool,
     /// See [`wrapped`].
@@ -263,12 +335,44 @@ pub fn mark_of_begun(unit: &Unit, function: usize) -> u32 {
     (unit.code_start + place_of_unmarked(unit.program, function)) | MARK_OWN
 }
 
-/// PTX that makes of the context where the frame's mark is. Of deep recursion all frames from the last row but one on have that:
-/// the last is of what they call.
-pub fn find_row(row: &str, depth: &str) -> String {
+/// PTX that tells a function which calls itself where its mark is.
+pub fn set_row(row: &str) -> String {
+    format!("\tst.local.b64 [%local+{MARKS}], {row};\n")
+}
+
+/// What a call has told its callee.
+#[derive(Default)]
+pub struct Told {
+    /// The register with where its mark is, if that is a parameter.
+    pub parameter: Option<String>,
+    /// The register with what the context is to have again afterwards.
+    before: Option<String>,
+}
+
+/// Whether a function is told by a parameter where the mark of its frame is. One that calls itself saves what it keeps at each
+/// call. All its frames have the same mark, and it finds that in the context. What a call through a pointer leads to is not known.
+pub fn takes_row(facts: &Facts) -> bool {
+    !facts.calls_itself || facts.pointed
+}
+
+/// PTX for a function that is not called by compiled code. It makes of the context and of `%depth` where the frame's mark is.
+/// All deep frames have the last row but one: the last is of what they call.
+pub fn find_row(row: &str) -> String {
     format!(
-        "\tld.local.b64 {row}, [%local+{}];\n\tmin.u32 {depth}, %depth, {};\n\tmad.wide.u32 {row}, {depth}, {ROW}, {row};\n",
-        offset_of!(Context, marks),
-        MARK_FRAMES - 1,
+        "\t{{\n\t.reg .b32 %at, %high, %down;\n\tld.local.v2.b32 {{%at, %high}}, [%local+{MARKS}];\n\tmin.u32 %down, %depth, {DEEPEST};\n\tand.b32 %at, %at, {};\n\tmad.lo.u32 %at, %down, {ROW}, %at;\n\tmov.b64 {row}, {{%at, %high}};\n\t}}\n",
+        !((MARK_FRAMES * ROW) as u32)
+    )
+}
+
+/// PTX that makes of the place of a frame's mark that of what the frame calls.
+///
+/// A group's marks begin at a multiple of their size, so their addresses have the same upper half, and the row is in bits of
+/// its own. The least of the next row's address and of this one's with the bits of the deepest row is either the next or the
+/// deepest: that one is even, so with an odd row it makes a number above both, and with an even one itself.
+fn find_next_row(row: &str, next: &str) -> String {
+    const { assert!(DEEPEST.is_multiple_of(2) && (DEEPEST + 2).is_power_of_two() && ROW.is_power_of_two()) };
+    format!(
+        "\t{{\n\t.reg .b32 %at, %last, %high;\n\tmov.b64 {{%at, %high}}, {row};\n\tor.b32 %last, %at, {};\n\tadd.u32 %at, %at, {ROW};\n\tmin.u32 %at, %at, %last;\n\tmov.b64 {next}, {{%at, %high}};\n\t}}\n",
+        DEEPEST * ROW
     )
 }

@@ -79,9 +79,9 @@ fn what_is_called_by_its_name_too_may_mark_where_it_begins() {
     assert_eq!(marks(body(&text(&module("(drop (call $far (local.get 0)))")), 1)).0, 2);
 }
 
-/// The frames of a function that calls nothing but itself are as one.
+/// The frames of a function that calls itself are as one, which its first caller tells where it marks.
 #[test]
-fn calls_of_a_function_that_only_calls_itself_mark_nothing() {
+fn calls_of_a_function_by_itself_mark_nothing() {
     let module = |other: &str| {
         format!(
             "(module
@@ -95,14 +95,23 @@ fn calls_of_a_function_that_only_calls_itself_mark_nothing() {
                (func (export \"f\") (param i32) (result i32) (call $fib (local.get 0))))"
         )
     };
+    let place = format!("[%local+{}]", offset_of!(Context, marks));
+    let accesses = |body: &str, kind: &str| {
+        let of_place = |line: &&str| line.trim_start().starts_with(kind) && line.contains(&place);
+        body.lines().filter(of_place).count()
+    };
     let alone = text(&module(""));
     assert_eq!(marks(body(&alone, 1)), (0, 0), "{alone}");
-    assert!(!body(&alone, 1).contains(&format!("[%local+{}]", offset_of!(Context, marks))));
+    assert!(!body(&alone, 1).contains(&place), "{alone}");
+    // The kernel tells it, and has its own again.
+    assert_eq!(accesses(part(&alone, "start_2("), "st.local.b64"), 2, "{alone}");
+    // Each mark finds its place anew, in none of the registers that calls save.
     let beside = text(&module("(local.set 0 (call $other (local.get 0)))"));
-    assert!(marks(body(&beside, 1)).0 >= 3, "{beside}");
-    // A loop without calls has a mark, and then where the function is has to be told.
+    assert_eq!(marks(body(&beside, 1)), (2, 0), "{beside}");
+    assert!(!body(&beside, 1).contains("ld.param.b64 %row"), "{beside}");
+    assert_eq!(accesses(body(&beside, 1), "st.local.b64"), 0, "{beside}");
     let looped = text(&module(
         "(loop $l (br_if $l (local.tee 0 (i32.sub (local.get 0) (i32.const 3)))))",
     ));
-    assert!(marks(body(&looped, 1)).0 >= 3, "{looped}");
+    assert_eq!(marks(body(&looped, 1)), (2, 0), "{looped}");
 }

@@ -230,10 +230,12 @@ impl Compiler<'_> {
         }
         let callers = self.w.word();
         self.note_lanes(&callers);
+        let told = self.tell_row(Some(callee));
         self.w.out().push_str("\t{\n");
-        let list = self.pass(&ty, &arguments, "%deeper");
+        let list = self.pass(&ty, &arguments, "%deeper", told.parameter.as_deref());
         self.call_into(&Callee::Direct(callee), &ty, false, &list, &results, "");
         self.w.out().push_str("\t}\n");
+        self.forget_row(&told);
         self.meet(&callers);
         let back: Vec<String> = sites.into_iter().map(|(_, label)| label).collect();
         self.go_by_way(&way, 0, &back);

@@ -61,7 +61,7 @@ struct Context {
   u32 meets;  // the lanes that meet, all of a warp, or 0: see `gpu_run_meet`
   u32 looks;  // for what others do: see `wait_for_others`
   u32 pad;
-  u32 *marks;  // where frames of a function that calls itself tell where they are; null: the run has no samples
+  u32 *marks;  // where a kernel or a function that calls itself marks; null: the run has no samples
   // Of a process of a batch, which has these for itself: else code knows them as constants.
   const Instance *instance;
   Memory *memory;

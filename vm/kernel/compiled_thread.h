@@ -101,7 +101,8 @@ GPU_RUN_NOINLINE void leave_process(Context &context) {
 // Of a run of which samples are taken, code writes down where it is as it goes, and the host looks: that costs the lane a
 // store. Each mark that the host finds was true at some time, but those of a thread's frames may be of different times.
 //
-// Whether the thread is in compiled code, in the first row. Relaxed: the host orders nothing by it.
+// Whether the thread is in compiled code, in its first row: the context may have any of them. Relaxed: the host orders nothing
+// by it.
 GPU_RUN_INLINE void mark_compiled(const Context &context, bool is) {
   if (!context.marks) return;
   const u64 rows = (u64)MARK_FRAMES * MARK_GROUP * sizeof(u32);

@@ -304,13 +304,14 @@ struct Sample {
   u32 pad;
   u32 calls[SAMPLE_CALLS];
 };
-// Where a thread is in compiled code, for the host, which looks now and then: whether it is there at all, and in row
-// d a mark of its frame at depth d. Deep frames share row MARK_FRAMES - 1, and row MARK_FRAMES is for what they call. A mark is
-// a word of the store's code: where the frame goes on after a call that it makes, or, with MARK_OWN, where it is itself. A call
+// Where a thread is in compiled code, for the host, which looks now and then: whether it is there at all, and in each further
+// row a mark of a frame, from the outermost. Frames of a function that calls itself by name have one row together. Deep frames
+// share row MARK_FRAMES - 1, and row MARK_FRAMES is for what they call. A mark is a word of the store's code: where the frame goes on after a call that it makes, or, with MARK_OWN, where it is itself. A call
 // through a table marks its callee, too. The threads of a group lie side by side in each row.
 constexpr u32 MARK_OWN = 1u << 31;
 constexpr u32 MARK_GROUP = 128;
 constexpr u32 MARK_FRAMES = 31;
+static_assert(((MARK_FRAMES + 1) & MARK_FRAMES) == 0, "a row is in bits of its own of a mark's address");
 // Of a thread, by its id.
 struct SampledThread {
   u64 left;  // when it left its lane to wait, on the device's clock
@@ -330,7 +331,7 @@ struct Samples {
   mutable u32 lost;  // samples for which there was no group left
   u32 tick;  // periods since the run began, by the host's clock, where a look at the lane's time is dear
   u32 weight;  // for how many a sample counts: of many lanes each has fewer
-  u32 *marks;  // of compiled code, by groups of threads; null: the run has none
+  u32 *marks;  // of compiled code, by groups of threads, at a multiple of a group's bytes; null: the run has none
   u32 mark_threads;  // of which there are marks, a multiple of MARK_GROUP: threads with higher ids share them
   u32 pad;
 };

@@ -1,7 +1,7 @@
 ;; test ptx --samples --alone --only f0,f1
 ;; Of a run of which samples are taken, a frame writes its mark before a call and after it, and before a loop without calls and
-;; after it, unless the next mark or the end is near. The callee has no mark of its own begin: the caller's tells it. Functions
-;; that recurse find the place of the mark each time: they would save a register for it.
+;; after it, unless the next mark or the end is near. The callee has no mark of its own begin: the caller's tells it. Where
+;; that goes is a parameter.
 ;; has: st.relaxed.gpu.global.b32
 
 (module
@@ -32,12 +32,12 @@
 ;; 	ld.param.b64 %row, [row];
 ;; 	ld.param.b32 %r0, [a0+0];
 ;; 	{
-;; 	.reg .b32 %at, %last, %high;
-;; 	mov.b64 {%at, %high}, %row;
+;; 	.reg .b32 %at, %last, %upper;
+;; 	mov.b64 {%at, %upper}, %row;
 ;; 	or.b32 %last, %at, 15360;
 ;; 	add.u32 %at, %at, 512;
 ;; 	min.u32 %at, %at, %last;
-;; 	mov.b64 %next_row, {%at, %high};
+;; 	mov.b64 %next_row, {%at, %upper};
 ;; 	}
 ;; 	ld.local.b32 %budget, [%local+28];
 ;; 	add.u32 %deeper, %depth, 1;
@@ -392,12 +392,12 @@
 ;; 	ld.param.b64 %row, [row];
 ;; 	ld.param.b32 %r0, [a0+0];
 ;; 	{
-;; 	.reg .b32 %at, %last, %high;
-;; 	mov.b64 {%at, %high}, %row;
+;; 	.reg .b32 %at, %last, %upper;
+;; 	mov.b64 {%at, %upper}, %row;
 ;; 	or.b32 %last, %at, 15360;
 ;; 	add.u32 %at, %at, 512;
 ;; 	min.u32 %at, %at, %last;
-;; 	mov.b64 %next_row, {%at, %high};
+;; 	mov.b64 %next_row, {%at, %upper};
 ;; 	}
 ;; 	add.u32 %deeper, %depth, 1;
 ;; 	mov.b32 %w1, 8;

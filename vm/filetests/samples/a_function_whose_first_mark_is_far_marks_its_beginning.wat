@@ -35,12 +35,12 @@
 ;; 	ld.param.b64 %row, [row];
 ;; 	ld.param.b32 %r0, [a0+0];
 ;; 	{
-;; 	.reg .b32 %at, %last, %high;
-;; 	mov.b64 {%at, %high}, %row;
+;; 	.reg .b32 %at, %last, %upper;
+;; 	mov.b64 {%at, %upper}, %row;
 ;; 	or.b32 %last, %at, 15360;
 ;; 	add.u32 %at, %at, 512;
 ;; 	min.u32 %at, %at, %last;
-;; 	mov.b64 %next_row, {%at, %high};
+;; 	mov.b64 %next_row, {%at, %upper};
 ;; 	}
 ;; 	add.u32 %deeper, %depth, 1;
 ;; 	mov.b32 %w1, 0;

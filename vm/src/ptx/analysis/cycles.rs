@@ -66,7 +66,7 @@ impl Analysis<'_> {
                 if let Some(facts) = self.facts.get_mut(member) {
                     (facts.recursive, facts.counted) = (cyclic, counted);
                     facts.cycle = cycle;
-                    facts.calls_itself = edges[member].contains(&member);
+                    facts.calls_itself = self.calls[member].direct.contains(&(member as u32 + self.imported));
                 }
                 if let Some(of_pointers) = member.checked_sub(count) {
                     self.cycles[of_pointers] = cycle;

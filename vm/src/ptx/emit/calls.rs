@@ -1,7 +1,7 @@
 //! Calls and returns.
 //!
 //! A function takes its thread's context, the number of frames on the stack and memory 0's size, then
-//! its parameters. One that may throw or make a tail call returns a status before its results, and its
+//! its parameters. Before these stands where its frame marks, in a run with [`samples`](super::samples). One that may throw or make a tail call returns a status before its results, and its
 //! caller looks at it: see [`exceptions`](super::exceptions) and [`tail_calls`]. What stands in the place of a function that
 //! is not compiled is in [`interpreted`], in the place of a block in [`cold`]; how the interpreter
 //! calls what is compiled in [`by_interpreter`]. Calls that lanes make together on several ways are in [`shared`].
@@ -29,7 +29,7 @@ use crate::ptx::emit::calls::fixed::has_pointed_code;
 use crate::ptx::emit::calls::tail_calls::has_tail_thunk;
 use crate::ptx::emit::function::{Compiler, Role};
 use crate::ptx::emit::own::load_size;
-use crate::ptx::emit::samples::{find_row, set_row, takes_row};
+use crate::ptx::emit::samples::{load_row, takes_row};
 use crate::ptx::image::{Image, ImageLayout};
 use crate::ptx::writer::ptx;
 
@@ -127,7 +127,7 @@ fn prototype(unit: &Unit, ty: &FuncType, status: bool) -> String {
     format!("{}_ ({params})", returns(ty, status, "_"))
 }
 
-/// Writes the call of a function by one that finds the arguments in the context, and may use `%w` and `%l`. What it returns
+/// Writes the call of a function by one that finds the arguments in the context, and where it marks, and may use `%w` and `%l`. What it returns
 /// is in `q`.
 pub fn call_with_values(unit: &Unit, analysis: &Analysis, layout: &ImageLayout, index: u32, out: &mut String) {
     let ty = &unit.program.meta.types[analysis.func_types[index as usize] as usize];
@@ -143,10 +143,9 @@ pub fn call_with_values(unit: &Unit, analysis: &Analysis, layout: &ImageLayout, 
     let mut list = String::from("q0, q1, q2");
     if unit.options.samples {
         out.push_str("\t.param .b64 q3;\n");
-        out.push_str(&find_row("%l"));
-        match analysis.of(index).is_some_and(takes_row) {
-            true => out.push_str("\tst.param.b64 [q3], %l;\n"),
-            false => out.push_str(&set_row("%l")),
+        if analysis.of(index).is_some_and(takes_row) {
+            out.push_str(&load_row("%l"));
+            out.push_str("\tst.param.b64 [q3], %l;\n");
         }
         list += ", q3";
     }
@@ -474,7 +473,7 @@ impl Compiler<'_> {
             let list = self.pass(ty, &arguments, "%deeper", told.parameter.as_deref());
             self.call_native(hidden.as_ref().unwrap_or(callee), ty, status, &list, base, &code);
             self.w.out().push_str("\t}\n");
-            self.forget_row(&told);
+            self.restore_row(&told);
             self.end_call(&call);
             self.meet_callers(callers);
         }
@@ -571,9 +570,9 @@ impl Compiler<'_> {
         let program = self.analysis.program;
         let ty = program.meta.types[self.analysis.func_types[index as usize] as usize].clone();
         let status = self.analysis.of(index).is_some_and(|facts| facts.status);
-        let told = self.tell_own_row(index);
+        let row = self.row_of_first(index);
         self.w.out().push_str("\t{\n");
-        let list = self.pass(&ty, arguments, "%depth", told.parameter.as_deref());
+        let list = self.pass(&ty, arguments, "%depth", row.as_deref());
         let code = self.w.word();
         self.call_native(&Callee::Direct(index), &ty, status, &list, 0, &code);
         self.w.out().push_str("\t}\n");
@@ -604,7 +603,7 @@ impl Compiler<'_> {
     }
 
     /// Passes a call's arguments, and returns the list of them. `row` is where the marks of the callee's frame go, if samples
-    /// are taken and it does not work that out.
+    /// are taken and it does not find that in the context.
     fn pass(&mut self, ty: &FuncType, arguments: &[Vec<String>], depth: &str, row: Option<&str>) -> String {
         let mut list = String::from("q0, q1, q2");
         for (i, register) in ["%context_at", depth, "%size"].iter().enumerate() {

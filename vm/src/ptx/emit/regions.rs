@@ -1,6 +1,7 @@
 //! Large functions as several: one for each region of [`Regions`], and one with the function's own name that runs them.
 //!
-//! A region takes the thread's context, the number of frames on the stack, and at which place it is entered. It takes values
+//! A region takes the thread's context, the number of frames on the stack, at which place it is entered, and where the frame
+//! marks, if the function takes that. It takes values
 //! from the context's and leaves them there. It returns what comes next: the function's end, with results among the values,
 //! or an exception, or the place where another region goes on. An interpreted block comes back in the same way: what the
 //! interpreter answers is what the region returns. All of them together are one frame of the stack.
@@ -130,7 +131,7 @@ fn write_driver(unit: &Unit, analysis: &Analysis, regions: &Regions, defined: us
     out.push_str(READ_CONTEXT);
     let has_row = unit.options.samples && takes_row(&analysis.facts[defined]);
     if has_row {
-        _ = writeln!(out, "\t.reg .b64 %row;\n{READ_ROW}");
+        _ = write!(out, "\t.reg .b64 %row;\n{READ_ROW}");
     }
     let mut at = 0;
     for (i, ty) in ty.params.iter().enumerate() {

@@ -13,7 +13,6 @@
 //! instruction of the heap.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
 use std::mem::offset_of;
 
 use gpu_run_bytecode::Op;
@@ -28,7 +27,7 @@ use crate::stands::{long_kind, place_of_unmarked, wrapped};
 
 /// Bytes of the marks of a group's threads that lie side by side.
 const ROW: usize = 4 * MARK_GROUP;
-/// Where the context has the row of functions that call themselves.
+/// Where the context has the row of a kernel, or of functions that call themselves.
 const MARKS: usize = offset_of!(Context, marks);
 /// The row of all deep frames.
 const DEEPEST: usize = MARK_FRAMES - 1;
@@ -91,7 +90,7 @@ impl Compiler<'_> {
                 return true;
             }
             // That takes its time, and marks nothing.
-            if self.calls_itself(node) {
+            if self.is_self_call(node) {
                 return false;
             }
             let Some(less) = left.checked_sub(1) else { return false };
@@ -99,6 +98,10 @@ impl Compiler<'_> {
         }
         // Of a table of many ways it is not found out: each may lead to another one.
         let next = &self.cfg.blocks[block].successors;
+        if next.is_empty() && self.facts.calls_itself {
+            // The frame that goes on then has the same mark.
+            return false;
+        }
         next.len() <= FEW
             && (next.iter()).all(|to| {
                 self.marks_way(block, *to) || self.marks.blocks.contains(to) || self.is_marked_within(*to, 0, left)
@@ -117,10 +120,10 @@ impl Compiler<'_> {
 
     /// Whether an instruction is a call that code marks. The frames of a function that calls itself are as one.
     fn marks_call(&self, node: &Node) -> bool {
-        self.unit.options.samples && is_call(node.inst.op) && !self.calls_itself(node)
+        self.unit.options.samples && is_call(node.inst.op) && !self.is_self_call(node)
     }
 
-    fn calls_itself(&self, node: &Node) -> bool {
+    fn is_self_call(&self, node: &Node) -> bool {
         node.inst.op == Op::Call && self.analysis.callee(node.pc, &node.inst) == self.index
     }
 
@@ -135,9 +138,10 @@ impl Compiler<'_> {
         let first = self.unit.entries.contains(&self.index) || self.analysis.thread_start == Some(self.index);
         let pointed = self.facts.pointed && !self.analysis.callees_marked;
         let told = !first && !pointed && !self.facts.tail_called && !matches!(self.role, Role::Kernel);
-        // A call by a pointer marks it anew.
+        // A call by a pointer marks it anew. One that calls itself leaves a mark of its own, unless it throws.
         let called = self.facts.called || !self.analysis.callees_marked;
-        let stale = called && self.marks.any && !self.marks_before(0) && !self.is_marked_soon(0, 0);
+        let own = self.facts.calls_itself && !self.facts.throws;
+        let stale = called && !own && self.marks.any && !self.marks_before(0) && !self.is_marked_soon(0, 0);
         if !told || stale {
             self.mark(place_of_unmarked(self.unit.program, self.index_of_code()));
         }
@@ -197,14 +201,15 @@ impl Compiler<'_> {
             return "%row".into();
         }
         let row = self.w.pair();
-        ptx!(self, "ld.local.b64 {row}, [%local+{MARKS}];");
+        self.w.out().push_str(&load_row(&row));
         row
     }
 
     /// Whether the code that is written keeps it in a register: a parameter, or what a kernel finds where it begins.
     fn has_row(&self) -> bool {
-        let later = matches!(self.role, Role::Kernel) && self.analysis.thread_start.is_some();
-        takes_row(&self.facts) && !later
+        // Each thread of a lane has another one.
+        let spawned = matches!(self.role, Role::Kernel) && self.analysis.thread_start.is_some();
+        takes_row(&self.facts) && !spawned
     }
 
     /// Tells the callee that is called next, by its number or through a pointer, where the mark of its frame is.
@@ -220,47 +225,58 @@ impl Compiler<'_> {
                 before: None,
             };
         }
-        let next = match self.has_row() {
-            true => "%next_row".to_owned(),
-            false => {
-                let (row, next) = (self.row(), self.w.pair());
-                self.w.out().push_str(&find_next_row(&row, &next));
-                next
-            }
-        };
-        self.tell(callee, next)
-    }
-
-    /// The same of the first function of a kernel, whose frame is as deep as the kernel's.
-    pub fn tell_own_row(&mut self, callee: u32) -> Told {
-        match self.unit.options.samples {
-            false => Told::default(),
-            true => {
-                let row = self.row();
-                self.tell(Some(callee), row)
-            }
-        }
-    }
-
-    fn tell(&mut self, callee: Option<u32>, row: String) -> Told {
-        let facts = callee.and_then(|callee| self.analysis.of(callee));
-        if facts.is_none_or(takes_row) {
-            return Told {
-                parameter: Some(row),
+        match callee.and_then(|callee| self.analysis.of(callee)).is_none_or(takes_row) {
+            true => Told {
+                parameter: Some(self.next_row().1),
                 before: None,
-            };
+            },
+            false => self.tell_in_context(true),
         }
-        let before = self.w.pair();
-        ptx!(self, "ld.local.b64 {before}, [%local+{MARKS}];");
-        self.w.out().push_str(&set_row(&row));
+    }
+
+    /// Puts into the context where the mark of a frame is: of one that is called, or of one in this one's place.
+    pub fn tell_in_context(&mut self, called: bool) -> Told {
+        if !self.unit.options.samples {
+            return Told::default();
+        }
+        let (own, next) = match called {
+            true => self.next_row(),
+            false => (self.row(), self.row()),
+        };
+        let before = match self.has_row() {
+            true => {
+                let before = self.w.pair();
+                self.w.out().push_str(&load_row(&before));
+                before
+            }
+            false => own,
+        };
+        self.w.out().push_str(&set_row(&next));
         Told {
             parameter: None,
             before: Some(before),
         }
     }
 
-    /// After the call: functions that called this one find their own again.
-    pub fn forget_row(&mut self, told: &Told) {
+    /// Registers with the places of the frame's mark and of that of a frame which is called.
+    fn next_row(&mut self) -> (String, String) {
+        let row = self.row();
+        if self.has_row() {
+            return (row, "%next_row".into());
+        }
+        let next = self.w.pair();
+        self.w.out().push_str(&find_next_row(&row, &next));
+        (row, next)
+    }
+
+    /// Where the mark of a kernel's first function is, if that takes it. Its frame is as deep as the kernel's.
+    pub fn row_of_first(&mut self, function: u32) -> Option<String> {
+        let takes_row = self.unit.options.samples && self.analysis.of(function).is_some_and(takes_row);
+        takes_row.then(|| self.row())
+    }
+
+    /// After a call: functions further out find their own in the context again.
+    pub fn restore_row(&mut self, told: &Told) {
         if let Some(before) = &told.before {
             self.w.out().push_str(&set_row(before));
         }
@@ -270,7 +286,7 @@ impl Compiler<'_> {
     pub fn begin_row(&self, has: bool, has_next: bool) -> String {
         let mut out = String::new();
         if (has || has_next) && matches!(self.role, Role::Kernel) {
-            _ = writeln!(out, "\tld.local.b64 %row, [%local+{MARKS}];");
+            out += &load_row("%row");
         }
         if has_next {
             out += &match self.role {
@@ -335,7 +351,12 @@ pub fn mark_of_begun(unit: &Unit, function: usize) -> u32 {
     (unit.code_start + place_of_unmarked(unit.program, function)) | MARK_OWN
 }
 
-/// PTX that tells a function which calls itself where its mark is.
+/// PTX that reads from the context where a frame's mark is.
+pub fn load_row(row: &str) -> String {
+    format!("\tld.local.b64 {row}, [%local+{MARKS}];\n")
+}
+
+/// PTX that puts it there.
 pub fn set_row(row: &str) -> String {
     format!("\tst.local.b64 [%local+{MARKS}], {row};\n")
 }
@@ -349,30 +370,32 @@ pub struct Told {
     before: Option<String>,
 }
 
-/// Whether a function is told by a parameter where the mark of its frame is. One that calls itself saves what it keeps at each
-/// call. All its frames have the same mark, and it finds that in the context. What a call through a pointer leads to is not known.
+/// Whether a function is told by a parameter where the mark of its frame is.
+///
+/// One that calls itself would save that at each call. All its frames have the same mark, and it finds the place in the context.
+/// What a pointer leads to is not known, so functions that pointers lead to take it in any case.
 pub fn takes_row(facts: &Facts) -> bool {
     !facts.calls_itself || facts.pointed
 }
 
-/// PTX for a function that is not called by compiled code. It makes of the context and of `%depth` where the frame's mark is.
-/// All deep frames have the last row but one: the last is of what they call.
+/// PTX for a function that the interpreter calls. It makes of the context and of `%depth` where the frame's mark is. All deep
+/// frames have the last row but one: the last is of what they call.
 pub fn find_row(row: &str) -> String {
     format!(
-        "\t{{\n\t.reg .b32 %at, %high, %down;\n\tld.local.v2.b32 {{%at, %high}}, [%local+{MARKS}];\n\tmin.u32 %down, %depth, {DEEPEST};\n\tand.b32 %at, %at, {};\n\tmad.lo.u32 %at, %down, {ROW}, %at;\n\tmov.b64 {row}, {{%at, %high}};\n\t}}\n",
+        "\t{{\n\t.reg .b32 %at, %upper, %down;\n\tld.local.v2.b32 {{%at, %upper}}, [%local+{MARKS}];\n\tmin.u32 %down, %depth, {DEEPEST};\n\tand.b32 %at, %at, {};\n\tmad.lo.u32 %at, %down, {ROW}, %at;\n\tmov.b64 {row}, {{%at, %upper}};\n\t}}\n",
         !((MARK_FRAMES * ROW) as u32)
     )
 }
 
 /// PTX that makes of the place of a frame's mark that of what the frame calls.
 ///
-/// A group's marks begin at a multiple of their size, so their addresses have the same upper half, and the row is in bits of
-/// its own. The least of the next row's address and of this one's with the bits of the deepest row is either the next or the
-/// deepest: that one is even, so with an odd row it makes a number above both, and with an even one itself.
+/// A group's marks begin at a multiple of their size. So the row is in bits of its own, and the upper half of the address is the
+/// same for all. `last` is this row with the deepest one's bits: the deepest row if this one is even, else the row after that.
+/// So the smaller of the next row and `last` is never beyond the deepest.
 fn find_next_row(row: &str, next: &str) -> String {
     const { assert!(DEEPEST.is_multiple_of(2) && (DEEPEST + 2).is_power_of_two() && ROW.is_power_of_two()) };
     format!(
-        "\t{{\n\t.reg .b32 %at, %last, %high;\n\tmov.b64 {{%at, %high}}, {row};\n\tor.b32 %last, %at, {};\n\tadd.u32 %at, %at, {ROW};\n\tmin.u32 %at, %at, %last;\n\tmov.b64 {next}, {{%at, %high}};\n\t}}\n",
+        "\t{{\n\t.reg .b32 %at, %last, %upper;\n\tmov.b64 {{%at, %upper}}, {row};\n\tor.b32 %last, %at, {};\n\tadd.u32 %at, %at, {ROW};\n\tmin.u32 %at, %at, %last;\n\tmov.b64 {next}, {{%at, %upper}};\n\t}}\n",
         DEEPEST * ROW
     )
 }

@@ -115,3 +115,40 @@ fn calls_of_a_function_by_itself_mark_nothing() {
     ));
     assert_eq!(marks(body(&looped, 1)), (2, 0), "{looped}");
 }
+
+/// A tail call is made by the caller of the function that ends so. What it calls finds in the context where it marks, and the
+/// caller's callers find their own again.
+#[test]
+fn a_tail_call_is_told_where_it_marks() {
+    let text = text(
+        "(module
+           (func $last (param i32) (result i32)
+             (loop $l (br_if $l (local.tee 0 (i32.sub (local.get 0) (i32.const 3)))))
+             (local.get 0))
+           (func $ends (param i32) (result i32) (return_call $last (local.get 0)))
+           (func $calls (param i32) (result i32)
+             (i32.add (call $ends (local.get 0)) (i32.const 1)))
+           (func (export \"f\") (param i32) (result i32)
+             (i32.add (call $calls (local.get 0)) (call $calls (i32.const 5)))))",
+    );
+    let place = format!("[%local+{}]", offset_of!(Context, marks));
+    let thunk = part(&text, "t0(");
+    let lines = thunk.lines().map(str::trim);
+    let read: Vec<&str> = lines
+        .filter(|line| line.contains(&place) || line.contains("[q3]"))
+        .collect();
+    assert_eq!(
+        read,
+        [&format!("ld.local.b64 %l, {place};"), "st.param.b64 [q3], %l;"],
+        "{text}"
+    );
+    let caller = body(&text, 2);
+    let lines = caller.lines().map(str::trim);
+    let of_place: Vec<&str> = lines.filter(|line| line.contains(&place)).collect();
+    let [before, set, restored] = of_place[..] else {
+        panic!("{caller}")
+    };
+    assert_eq!(set, format!("st.local.b64 {place}, %next_row;"));
+    let register = before.split([' ', ',']).nth(1).expect("a register");
+    assert_eq!(restored, format!("st.local.b64 {place}, {register};"));
+}

@@ -235,7 +235,7 @@ impl Compiler<'_> {
         let list = self.pass(&ty, &arguments, "%deeper", told.parameter.as_deref());
         self.call_into(&Callee::Direct(callee), &ty, false, &list, &results, "");
         self.w.out().push_str("\t}\n");
-        self.forget_row(&told);
+        self.restore_row(&told);
         self.meet(&callers);
         let back: Vec<String> = sites.into_iter().map(|(_, label)| label).collect();
         self.go_by_way(&way, 0, &back);

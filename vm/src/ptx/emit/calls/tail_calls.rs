@@ -78,11 +78,14 @@ impl Compiler<'_> {
             "ld.local.b64 {pointer}, [%local+{}];",
             offset_of!(Context, tail_target)
         );
+        // The thunk finds it there. In a kernel the function takes the first one's place.
+        let told = self.tell_in_context(call.is_some());
         self.w.out().push_str("\t{\n");
         ptx!(self, ".param .b32 q0; st.param.b32 [q0], %context_at;");
         ptx!(self, ".param .b32 q1; st.param.b32 [q1], %deeper;");
         self.call_native(&Callee::Pointer(pointer), ty, true, "q0, q1", base, code);
         self.w.out().push_str("\t}\n");
+        self.restore_row(&told);
         ptx!(self, "setp.ne.u32 {p}, {code}, {RETURNED};");
         ptx!(self, "@{p} bra {label};");
         ptx!(self, "bra {done};");

@@ -39,10 +39,13 @@ GPU_RUN_INLINE bool may_be_due(const Samples &samples, const SampledThread &samp
   return load_relaxed_system(&samples.tick) != sampled.tick;
 }
 
+// In the place of the tick of a thread that has no sample yet. It looks at the time itself: it may end before the next tick.
+constexpr u32 NO_TICK = ~0u;
+
 // Takes the whole periods since the thread's last sample: how many they are.
 GPU_RUN_INLINE u32 take_due(const Samples &samples, SampledThread &sampled, u64 now) {
-  if (!HAS_CYCLES) sampled.tick = load_relaxed_system(&samples.tick);
   const u64 due = (now - sampled.last) / samples.period;
+  if (!HAS_CYCLES && (due || sampled.tick != NO_TICK)) sampled.tick = load_relaxed_system(&samples.tick);
   sampled.last += due * samples.period;
   return (u32)due;
 }
@@ -148,6 +151,7 @@ GPU_RUN_NOINLINE void begin_turn(const Launch &launch, u32 id) {
     const u64 part = id * 0x9e3779b9u;
     sampled.last = lane_time() - (samples.period * part >> 32);
     sampled.waited = samples.period_ns * part >> 32;
+    if (!HAS_CYCLES) sampled.tick = NO_TICK;
   } else if (shares_lane(launch) || is_wait(state)) {
     sampled.last = lane_time() - sampled.last;
   }

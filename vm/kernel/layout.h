@@ -306,8 +306,9 @@ struct Sample {
 };
 // Where a thread is in compiled code, for the host, which looks now and then: whether it is there at all, and in each further
 // row a mark of a frame, from the outermost. Frames of a function that calls itself by name have one row together. Deep frames
-// share row MARK_FRAMES - 1, and row MARK_FRAMES is for what they call. A mark is a word of the store's code: where the frame goes on after a call that it makes, or, with MARK_OWN, where it is itself. A call
-// through a table marks its callee, too. The threads of a group lie side by side in each row.
+// share row MARK_FRAMES - 1, and row MARK_FRAMES is for what they call. A mark is a word of the store's code: where the frame
+// goes on after a call that it makes, or, with MARK_OWN, where it is itself. A call through a table marks its callee, too. The
+// threads of a group lie side by side in each row.
 constexpr u32 MARK_OWN = 1u << 31;
 constexpr u32 MARK_GROUP = 128;
 constexpr u32 MARK_FRAMES = 31;

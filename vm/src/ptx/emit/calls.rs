@@ -1,10 +1,10 @@
 //! Calls and returns.
 //!
 //! A function takes its thread's context, the number of frames on the stack and memory 0's size, then
-//! its parameters. Before these stands where its frame marks, in a run with [`samples`](super::samples). One that may throw or make a tail call returns a status before its results, and its
-//! caller looks at it: see [`exceptions`](super::exceptions) and [`tail_calls`]. What stands in the place of a function that
-//! is not compiled is in [`interpreted`], in the place of a block in [`cold`]; how the interpreter
-//! calls what is compiled in [`by_interpreter`]. Calls that lanes make together on several ways are in [`shared`].
+//! its parameters. Before these stands where its frame marks, in a run with [`samples`](super::samples). One that may throw or
+//! make a tail call returns a status before its results, and its caller looks at it: see [`exceptions`](super::exceptions) and
+//! [`tail_calls`]. What stands in the place of a function that is not compiled is in [`interpreted`], in the place of a block in
+//! [`cold`]; how the interpreter calls what is compiled in [`by_interpreter`]. Calls that lanes make together on several ways are in [`shared`].
 
 pub mod by_interpreter;
 pub mod cold;
@@ -127,8 +127,8 @@ fn prototype(unit: &Unit, ty: &FuncType, status: bool) -> String {
     format!("{}_ ({params})", returns(ty, status, "_"))
 }
 
-/// Writes the call of a function by one that finds the arguments in the context, and where it marks, and may use `%w` and `%l`. What it returns
-/// is in `q`.
+/// Writes the call of a function by one that finds the arguments in the context, and where it marks, and may use `%w` and `%l`.
+/// What it returns is in `q`.
 pub fn call_with_values(unit: &Unit, analysis: &Analysis, layout: &ImageLayout, index: u32, out: &mut String) {
     let ty = &unit.program.meta.types[analysis.func_types[index as usize] as usize];
     let status = analysis.of(index).is_some_and(|facts| facts.status);
@@ -143,7 +143,7 @@ pub fn call_with_values(unit: &Unit, analysis: &Analysis, layout: &ImageLayout, 
     let mut list = String::from("q0, q1, q2");
     if unit.options.samples {
         out.push_str("\t.param .b64 q3;\n");
-        if analysis.of(index).is_some_and(takes_row) {
+        if analysis.of(index).is_some_and(|facts| takes_row(unit, facts)) {
             out.push_str(&load_row("%l"));
             out.push_str("\tst.param.b64 [q3], %l;\n");
         }

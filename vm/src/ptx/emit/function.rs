@@ -153,7 +153,7 @@ pub fn compile(
     if !compiler.facts.pointed {
         prologue += "\tld.param.b32 %size, [size];\n";
     }
-    if unit.options.samples && takes_row(&compiler.facts) {
+    if takes_row(unit, &compiler.facts) {
         prologue += calls::READ_ROW;
     }
     let mut unit_at = 0;

@@ -1,10 +1,10 @@
 //! Large functions as several: one for each region of [`Regions`], and one with the function's own name that runs them.
 //!
 //! A region takes the thread's context, the number of frames on the stack, at which place it is entered, and where the frame
-//! marks, if the function takes that. It takes values
-//! from the context's and leaves them there. It returns what comes next: the function's end, with results among the values,
-//! or an exception, or the place where another region goes on. An interpreted block comes back in the same way: what the
-//! interpreter answers is what the region returns. All of them together are one frame of the stack.
+//! marks, if the function takes that. It takes values from the context's and leaves them there. It returns what comes next: the
+//! function's end, with results among the values, or an exception, or the place where another region goes on. An interpreted
+//! block comes back in the same way: what the interpreter answers is what the region returns. All of them together are one frame
+//! of the stack.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -64,7 +64,7 @@ pub fn compile(
     let index = analysis.imported + defined as u32;
     let comment = ascii(&unit.program.meta.func_name(index));
     let mut values = regions.units.len() as u32;
-    let has_row = unit.options.samples && takes_row(&analysis.facts[defined]);
+    let has_row = takes_row(unit, &analysis.facts[defined]);
     for number in 0..regions.blocks.len() {
         let role = Role::Region(&regions, number);
         let mut compiler = Compiler::new(unit, analysis, layout, defined, role);
@@ -129,7 +129,7 @@ fn write_driver(unit: &Unit, analysis: &Analysis, regions: &Regions, defined: us
     out.push_str(CONTEXT_REGISTERS);
     out.push_str("\t.reg .b32 %depth, %next, %w;\n\t.reg .pred %p;\n");
     out.push_str(READ_CONTEXT);
-    let has_row = unit.options.samples && takes_row(&analysis.facts[defined]);
+    let has_row = takes_row(unit, &analysis.facts[defined]);
     if has_row {
         _ = write!(out, "\t.reg .b64 %row;\n{READ_ROW}");
     }

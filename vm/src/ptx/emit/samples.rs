@@ -29,7 +29,7 @@ use crate::stands::{long_kind, place_of_unmarked, wrapped};
 const ROW: usize = 4 * MARK_GROUP;
 /// Where the context has the row of a kernel, or of functions that call themselves.
 const MARKS: usize = offset_of!(Context, marks);
-/// The row of all deep frames.
+/// The row of all deep frames: the last one is of what they call.
 const DEEPEST: usize = MARK_FRAMES - 1;
 /// Instructions and blocks up to the next mark, or the frame's end, for which none is written: they count as part of what was
 /// before.
@@ -209,7 +209,7 @@ impl Compiler<'_> {
     fn has_row(&self) -> bool {
         // Each thread of a lane has another one.
         let spawned = matches!(self.role, Role::Kernel) && self.analysis.thread_start.is_some();
-        takes_row(&self.facts) && !spawned
+        takes_row(self.unit, &self.facts) && !spawned
     }
 
     /// Tells the callee that is called next, by its number or through a pointer, where the mark of its frame is.
@@ -217,20 +217,19 @@ impl Compiler<'_> {
         if !self.unit.options.samples {
             return Told::default();
         }
-        if callee == Some(self.index) {
+        let facts = callee.and_then(|callee| self.analysis.of(callee));
+        let parameter = if callee == Some(self.index) {
             // The frames of a function that calls itself are as one.
-            let parameter = self.has_row().then(|| "%row".to_owned());
-            return Told {
-                parameter,
-                before: None,
-            };
-        }
-        match callee.and_then(|callee| self.analysis.of(callee)).is_none_or(takes_row) {
-            true => Told {
-                parameter: Some(self.next_row().1),
-                before: None,
-            },
-            false => self.tell_in_context(true),
+            self.has_row().then(|| "%row".to_owned())
+        } else if facts.is_none_or(|facts| takes_row(self.unit, facts)) {
+            let row = self.row();
+            Some(self.next_row(&row))
+        } else {
+            return self.tell_in_context(true);
+        };
+        Told {
+            parameter,
+            before: None,
         }
     }
 
@@ -239,9 +238,10 @@ impl Compiler<'_> {
         if !self.unit.options.samples {
             return Told::default();
         }
-        let (own, next) = match called {
-            true => self.next_row(),
-            false => (self.row(), self.row()),
+        let row = self.row();
+        let told = match called {
+            true => self.next_row(&row),
+            false => row.clone(),
         };
         let before = match self.has_row() {
             true => {
@@ -249,30 +249,31 @@ impl Compiler<'_> {
                 self.w.out().push_str(&load_row(&before));
                 before
             }
-            false => own,
+            false => row,
         };
-        self.w.out().push_str(&set_row(&next));
+        self.w.out().push_str(&set_row(&told));
         Told {
             parameter: None,
             before: Some(before),
         }
     }
 
-    /// Registers with the places of the frame's mark and of that of a frame which is called.
-    fn next_row(&mut self) -> (String, String) {
-        let row = self.row();
+    /// A register with the place of the mark of a frame which is called, by that of this one's.
+    fn next_row(&mut self, row: &str) -> String {
         if self.has_row() {
-            return (row, "%next_row".into());
+            return "%next_row".into();
         }
         let next = self.w.pair();
-        self.w.out().push_str(&find_next_row(&row, &next));
-        (row, next)
+        self.w.out().push_str(&find_next_row(row, &next));
+        next
     }
 
     /// Where the mark of a kernel's first function is, if that takes it. Its frame is as deep as the kernel's.
     pub fn row_of_first(&mut self, function: u32) -> Option<String> {
-        let takes_row = self.unit.options.samples && self.analysis.of(function).is_some_and(takes_row);
-        takes_row.then(|| self.row())
+        let facts = self.analysis.of(function);
+        facts
+            .is_some_and(|facts| takes_row(self.unit, facts))
+            .then(|| self.row())
     }
 
     /// After a call: functions further out find their own in the context again.
@@ -357,7 +358,7 @@ pub fn load_row(row: &str) -> String {
 }
 
 /// PTX that puts it there.
-pub fn set_row(row: &str) -> String {
+fn set_row(row: &str) -> String {
     format!("\tst.local.b64 [%local+{MARKS}], {row};\n")
 }
 
@@ -370,21 +371,12 @@ pub struct Told {
     before: Option<String>,
 }
 
-/// Whether a function is told by a parameter where the mark of its frame is.
+/// Whether a function is told by a parameter where the mark of its frame is: with samples.
 ///
 /// One that calls itself would save that at each call. All its frames have the same mark, and it finds the place in the context.
 /// What a pointer leads to is not known, so functions that pointers lead to take it in any case.
-pub fn takes_row(facts: &Facts) -> bool {
-    !facts.calls_itself || facts.pointed
-}
-
-/// PTX for a function that the interpreter calls. It makes of the context and of `%depth` where the frame's mark is. All deep
-/// frames have the last row but one: the last is of what they call.
-pub fn find_row(row: &str) -> String {
-    format!(
-        "\t{{\n\t.reg .b32 %at, %upper, %down;\n\tld.local.v2.b32 {{%at, %upper}}, [%local+{MARKS}];\n\tmin.u32 %down, %depth, {DEEPEST};\n\tand.b32 %at, %at, {};\n\tmad.lo.u32 %at, %down, {ROW}, %at;\n\tmov.b64 {row}, {{%at, %upper}};\n\t}}\n",
-        !((MARK_FRAMES * ROW) as u32)
-    )
+pub fn takes_row(unit: &Unit, facts: &Facts) -> bool {
+    unit.options.samples && (!facts.calls_itself || facts.pointed)
 }
 
 /// PTX that makes of the place of a frame's mark that of what the frame calls.

@@ -1,10 +1,11 @@
 //! Looks where threads are in compiled code while a run goes on: each look is a sample of some of them.
 //!
-//! Code writes a mark for each frame (`ptx/emit/samples.rs`), and one for all of a function that calls itself. The frames of a thread are those whose marks tell of a call, one
-//! after the other from the outermost, and the one that is called last. A function that has written no mark since it was
-//! called is told by the call; what stands in the place of its mark is of a frame before it. Marks are true at some time, but
-//! those of a thread's frames may be of different times, because the thread goes on while they are read. So a call counts
-//! only if it leads to the function after it. Of frames that share the last row but one that is not known.
+//! Code writes a mark for each frame (`ptx/emit/samples.rs`), and one for all of a function that calls itself. The frames of a
+//! thread are those whose marks tell of a call, one after the other from the outermost, and the one that is called last. A
+//! function that has written no mark since it was called is told by the call; what stands in the place of its mark is of a
+//! frame before it. Marks are true at some time, but those of a thread's frames may be of different times, because the thread
+//! goes on while they are read. So a call counts only if it leads to the function after it. Of frames that share the last row
+//! but one that is not known.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::mem::offset_of;

@@ -8,7 +8,6 @@ use crate::ptx::Unit;
 use crate::ptx::analysis::interprocedural::Analysis;
 use crate::ptx::emit::calls::{RETURNED, VALUES, call_with_values, results};
 use crate::ptx::emit::entry::is_inlined;
-use crate::ptx::emit::samples::{find_row, load_row, set_row};
 use crate::ptx::image::ImageLayout;
 
 /// Bytes of native stack that the code itself takes.
@@ -64,14 +63,7 @@ fn thunk(unit: &Unit, analysis: &Analysis, layout: &ImageLayout, index: u32, out
     out.push_str("\t.reg .b64 %ctx, %local, %l;\n\t.reg .b32 %context_at, %depth, %w;\n");
     out.push_str("\tld.param.b64 %ctx, [ctx];\n\tld.param.b32 %depth, [depth];\n\tcvta.to.local.u64 %local, %ctx;\n");
     out.push_str("\tcvt.u32.u64 %context_at, %local;\n");
-    if unit.options.samples {
-        out.push_str("\t.reg .b64 %before;\n");
-        out.push_str(&(load_row("%before") + &find_row("%l") + &set_row("%l")));
-    }
     call_with_values(unit, analysis, layout, index, out);
-    if unit.options.samples {
-        out.push_str(&set_row("%before"));
-    }
     // What it throws is the context's, with its values: results are not there then.
     if status {
         out.push_str("\t.reg .pred %thrown;\n\tld.param.b32 %w, [q];\n\tst.param.b32 [status], %w;\n");

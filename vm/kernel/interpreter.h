@@ -22,14 +22,14 @@ GPU_RUN_NOINLINE StepResult enter_loop(const Launch &launch, Thread &thread, Mac
 
 // Runs `thread` (number `id` of the launch) on `lane`.
 GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) {
-  const u64 *const code = launch.code;
+  const u64 *const code = samples::code(launch, thread, id);
   const u64 *pc = code + thread.pc;
   Registers registers = {thread.frame, thread.stride};
   u32 room = thread.room;
   u32 header = thread.header;
   u32 depth = thread.depth;
   u32 instance_index = thread.instance;
-  u32 budget = launch.slice;
+  u32 budget = samples::slice(launch, code);
   u64 *const globals = thread.globals;
 
   const Instance *instance = &launch.instances[instance_index];

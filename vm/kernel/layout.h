@@ -181,7 +181,7 @@ enum ThreadState : u32 {
 // A thread at rest. While it runs, the lane holds this in hardware registers.
 struct Context;
 struct Thread {
-  u32 state;
+  Shown state;  // a ThreadState
   u32 pc;
   u8 *frame;  // unit 0 of the running frame
   u32 stride;  // bytes from unit to unit
@@ -321,19 +321,23 @@ struct SampledThread {
   u32 mark;  // word of its last `visit`
   u32 mark_depth;  // frames on the stack there
   u32 state;  // a ThreadState, when it left its lane; while it is on one, THREAD_Runnable
-  u32 tick;  // at which it last looked at the lane's time
+  u32 pad;
 };
 struct Samples {
   Sample *groups;
   SampledThread *threads;
   u64 period_ns;
-  u64 period;  // of a lane's time: see `lane_time`
+  u64 period;  // of a lane's time: see `samples::lane_time`
+  // Where lanes have no cycles: the host's periods since the run began, the store's code without a `visit`, and whether the next
+  // period ends soon, so that the code with them is to run.
+  u64 ticks;
+  const u64 *plain;
   u32 capacity;  // of groups
   mutable u32 lost;  // samples for which there was no group left
-  u32 tick;  // periods since the run began, by the host's clock, where a look at the lane's time is dear
   u32 weight;  // for how many a sample counts: of many lanes each has fewer
-  u32 *marks;  // of compiled code, by groups of threads, at a multiple of a group's bytes; null: the run has none
   u32 mark_threads;  // of which there are marks, a multiple of MARK_GROUP: threads with higher ids share them
+  u32 *marks;  // of compiled code, by groups of threads, at a multiple of a group's bytes; null: the run has none
+  u32 soon;
   u32 pad;
 };
 

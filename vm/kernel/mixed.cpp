@@ -137,7 +137,7 @@ GPU_RUN_NOINLINE void wait_nested(Context &context, u32 &idle) {
   Thread &thread = *context.thread;
   const bool waits = thread.state != THREAD_Runnable;
   const u32 state = thread.state;
-  const u64 clock = launch.samples ? clock_ns() : 0, lane = launch.samples ? lane_time() : 0;
+  const u64 clock = launch.samples ? clock_ns() : 0, lane = launch.samples ? samples::lane_time(*launch.samples) : 0;
   do {
     if (waits) wait_for_others(context, ++idle);
     else let_meet(context, 0);
@@ -154,7 +154,7 @@ GPU_RUN_NOINLINE void wait_nested(Context &context, u32 &idle) {
   thread.state = THREAD_Runnable;
   if (launch.samples && waits) {
     SampledThread &sampled = launch.samples->threads[context.id];
-    sampled.last += lane_time() - lane;
+    sampled.last += samples::lane_time(*launch.samples) - lane;
     const u32 count = samples::take_wait(*launch.samples, sampled, clock_ns() - clock);
     if (count) samples::note_at_rest(launch, thread, context.id, state, count);
   }
@@ -182,12 +182,12 @@ GPU_RUN_NOINLINE u32 run_native(const Launch &launch, Thread &thread, const Nati
   // Compiled code looks at the context's. An interpreted function may have set the thread's.
   context.stack_limit = thread.stack_limit;
   // What of the interpreter's time is in no sample yet. It goes on after the call, which may run the interpreter too.
-  const u64 part = launch.samples ? lane_time() - launch.samples->threads[context.id].last : 0;
+  const u64 part = launch.samples ? samples::lane_time(*launch.samples) - launch.samples->threads[context.id].last : 0;
   mark_compiled(context, true);
   const u32 thrown = ((u32(*)(Context *, u32))native.code)(&context, caller.depth + 1);
   if (launch.samples) {
     mark_compiled(context, false);
-    launch.samples->threads[context.id].last = lane_time() - part;
+    launch.samples->threads[context.id].last = samples::lane_time(*launch.samples) - part;
   }
   begin_interpreter(launch);
   context.suspended = suspended.outer;
@@ -289,7 +289,7 @@ GPU_RUN_NOINLINE u32 run_nested(Context &context, u32 depth, const Registers &re
   if (launch.samples) {
     // What has passed in compiled code is no time of the interpreter's.
     mark_compiled(context, false);
-    launch.samples->threads[context.id].last = lane_time();
+    launch.samples->threads[context.id].last = samples::lane_time(*launch.samples);
   }
   // One that was parked may wait.
   if (thread.state != THREAD_Runnable) wait_nested(context, idle);

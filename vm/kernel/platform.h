@@ -91,9 +91,12 @@ GPU_RUN_INLINE u64 long_cycles() {
   return now;
 }
 
-// The time by which a lane's threads are sampled, and whether it is cheap to look at.
-GPU_RUN_INLINE u64 lane_time() { return long_cycles(); }
-constexpr bool HAS_CYCLES = true;
+// A word that one lane writes, and that the host may read meanwhile: by a copy, which takes words whole.
+using Shown = u32;
+
+// The time by which a lane's threads are sampled, which is cheap to look at, and whether the host counts it.
+constexpr bool HAS_TICKS = false;
+GPU_RUN_INLINE u64 lane_time(const u64 *) { return long_cycles(); }
 
 // Backoff of a lane from what may take the host some time, and where many lanes wait.
 GPU_RUN_INLINE void backoff_long() { asm volatile("nanosleep.u32 16000;"); }
@@ -489,14 +492,6 @@ inline void backoff_long() {}
 constexpr u32 RESPONSE_POLLS = 1;
 inline u32 cycles() { return 0; }
 
-// Nanoseconds that the processor has worked for the lane.
-inline u64 lane_time() {
-  timespec now;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return (u64)now.tv_sec * 1000000000ull + (u64)now.tv_nsec;
-}
-constexpr bool HAS_CYCLES = false;
-
 // Tells the host of a message, by the function that the host left for that.
 inline void ring_doorbell(u64 bell, u64 context) {
   if (bell) ((void (*)(u64))bell)(context);
@@ -517,6 +512,19 @@ inline u16 load_hint(const u16 *at) { return __atomic_load_n(at, __ATOMIC_RELAXE
 // One scope exists on a host, so the scope in a name is the reader's only.
 template <typename T>
 inline T load_relaxed_system(const T *at) { return __atomic_load_n(at, __ATOMIC_RELAXED); }
+
+constexpr bool HAS_TICKS = true;
+// Here the host reads it as an atomic, and so it is one. Relaxed: what it shows orders nothing.
+struct Shown {
+  u32 value;
+  operator u32() const { return __atomic_load_n(&value, __ATOMIC_RELAXED); }
+  Shown &operator=(u32 now) { return __atomic_store_n(&value, now, __ATOMIC_RELAXED), *this; }
+};
+inline u32 load_acquire_device(const Shown *at) { return __atomic_load_n(&at->value, __ATOMIC_ACQUIRE); }
+inline void store_release_device(Shown *at, u32 value) { __atomic_store_n(&at->value, value, __ATOMIC_RELEASE); }
+
+// Relaxed: it is a count, and tells of nothing else.
+inline u64 lane_time(const u64 *ticks) { return load_relaxed_system(ticks); }
 template <typename T>
 inline T load_acquire_system(const T *at) { return __atomic_load_n(at, __ATOMIC_ACQUIRE); }
 template <typename T>

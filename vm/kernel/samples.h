@@ -2,13 +2,12 @@
 //
 // A thread looks at the time where it goes from one function into another, and around instructions that may take long: the
 // host has put `visit` in their places, in place of the first instruction of each function, and of the one after each call.
-// It also looks at the end of each slice. Where a period or
-// more has gone by since its last sample, it counts that many at once, for the function that it was in until then. So a
-// sample is never lost to a loop that does not look, and its weight is the time that went by. Within a function samples
-// lie where slices end: after so many branches, and not after so much time.
+// It also looks at the end of each slice. Where a period or more has gone by since its last sample, it counts that many at
+// once, for the function that it was in until then. So a sample is never lost to a loop that does not look, and its weight is
+// the time that went by. Within a function samples lie where slices end: after so many branches, and not after so much time.
 //
-// A thread's first period is shorter than the others, by chance. So threads that take less than a period have as many
-// samples together as they should have.
+// Threads that take less than a period have as many samples together as they should have: a thread's first period is shorter
+// than the others, by chance, or begins with the tick that its lane has seen last.
 //
 // Samples with the same calls are one group, as in stands.h.
 #pragma once
@@ -32,20 +31,37 @@ struct Place {
   }
 };
 
-// Whether a period may have gone by since the thread's last sample.
-GPU_RUN_INLINE bool may_be_due(const Samples &samples, const SampledThread &sampled) {
-  if (HAS_CYCLES) return lane_time() - sampled.last >= samples.period;
-  // Relaxed: it is a count, and tells of nothing else.
-  return load_relaxed_system(&samples.tick) != sampled.tick;
+// The lane's time: in cycles, or in ticks of the host's clock where a look at the time is dear. A tick that comes late counts
+// for those that it stands for: for the threads that run when it comes, which are there by chance.
+GPU_RUN_INLINE u64 lane_time(const Samples &samples) { return gpu_run::lane_time(&samples.ticks); }
+
+// The code that a thread runs until its slice ends. Where the host counts the time, that has a `visit` only shortly before a
+// period ends: each costs as much as a call. What the thread did before the slice's first one is where the slice begins.
+GPU_RUN_INLINE const u64 *code(const Launch &launch, const Thread &thread, u32 id) {
+  if (!HAS_TICKS || !launch.samples) return launch.code;
+  const Samples &samples = *launch.samples;
+  SampledThread &sampled = samples.threads[id];
+  sampled.mark = thread.pc;
+  sampled.mark_depth = thread.depth;
+  // Relaxed: either code does the same.
+  return load_relaxed_system(&samples.soon) ? launch.code : samples.plain;
 }
 
-// In the place of the tick of a thread that has no sample yet. It looks at the time itself: it may end before the next tick.
-constexpr u32 NO_TICK = ~0u;
+// Branches until the slice ends. One without a `visit` may be longer: few samples are of where it ends.
+GPU_RUN_INLINE u32 slice(const Launch &launch, const u64 *code) {
+  return HAS_TICKS && code != launch.code ? launch.slice * 4 : launch.slice;
+}
+
+// Whether a period has gone by since the thread's last sample.
+GPU_RUN_INLINE bool is_due(const Samples &samples, const SampledThread &sampled) {
+  return lane_time(samples) - sampled.last >= samples.period;
+}
 
 // Takes the whole periods since the thread's last sample: how many they are.
-GPU_RUN_INLINE u32 take_due(const Samples &samples, SampledThread &sampled, u64 now) {
-  const u64 due = (now - sampled.last) / samples.period;
-  if (!HAS_CYCLES && (due || sampled.tick != NO_TICK)) sampled.tick = load_relaxed_system(&samples.tick);
+GPU_RUN_INLINE u32 take_due(const Samples &samples, SampledThread &sampled) {
+  const u64 passed = lane_time(samples) - sampled.last;
+  if (passed < samples.period) return 0;
+  const u64 due = passed / samples.period;
   sampled.last += due * samples.period;
   return (u32)due;
 }
@@ -81,7 +97,7 @@ GPU_RUN_NOINLINE void note_at_rest(const Launch &launch, Thread &thread, u32 id,
 GPU_RUN_NOINLINE void note_visit(const Launch &launch, Thread &thread, u32 id, MachineState state, bool called) {
   const Samples &samples = *launch.samples;
   SampledThread &sampled = samples.threads[id];
-  const u32 count = take_due(samples, sampled, lane_time());
+  const u32 count = take_due(samples, sampled);
   if (!count) return;
   // As deep as before, it has called nothing that came back: it is in a loop, or was left by a tail call.
   const bool same = sampled.mark_depth == state.depth;
@@ -104,7 +120,7 @@ GPU_RUN_NOINLINE void note_visit(const Launch &launch, Thread &thread, u32 id, M
 template <typename State>
 GPU_RUN_INLINE void visit(const Launch &launch, Thread &thread, u32 id, u32 pc, u32 depth, bool called, State state) {
   SampledThread &sampled = launch.samples->threads[id];
-  if (UNLIKELY(may_be_due(*launch.samples, sampled))) note_visit(launch, thread, id, state(), called);
+  if (UNLIKELY(is_due(*launch.samples, sampled))) note_visit(launch, thread, id, state(), called);
   sampled.mark = pc;
   sampled.mark_depth = depth;
 }
@@ -119,16 +135,16 @@ GPU_RUN_NOINLINE void end_turn(const Launch &launch, u32 id) {
   const Samples &samples = *launch.samples;
   SampledThread &sampled = samples.threads[id];
   Thread &thread = launch.threads[id];
-  if (may_be_due(samples, sampled)) {
-    const u32 count = take_due(samples, sampled, lane_time());
-    if (count && thread.state != THREAD_Ended) note_at_rest(launch, thread, id, THREAD_Runnable, count);
-    if (count && thread.state == THREAD_Ended && sampled.mark) {
+  const u32 count = take_due(samples, sampled);
+  if (count) {
+    if (thread.state != THREAD_Ended) note_at_rest(launch, thread, id, THREAD_Runnable, count);
+    if (thread.state == THREAD_Ended && sampled.mark) {
       note(samples, id, {THREAD_Runnable, sampled.mark, 1, 0, {}}, count);
     }
   }
   sampled.state = thread.state;
   // What is left of a period counts again when the thread runs again.
-  if (shares_lane(launch) || is_wait(sampled.state)) sampled.last = lane_time() - sampled.last;
+  if (shares_lane(launch) || is_wait(sampled.state)) sampled.last = lane_time(samples) - sampled.last;
   if (is_wait(sampled.state)) sampled.left = clock_ns();
 }
 
@@ -149,11 +165,10 @@ GPU_RUN_NOINLINE void begin_turn(const Launch &launch, u32 id) {
   if (state == THREAD_New || state == THREAD_Ended) {
     // A part of a period. Fibonacci hashing: those of neighbors are far apart.
     const u64 part = id * 0x9e3779b9u;
-    sampled.last = lane_time() - (samples.period * part >> 32);
+    sampled.last = lane_time(samples) - (samples.period * part >> 32);
     sampled.waited = samples.period_ns * part >> 32;
-    if (!HAS_CYCLES) sampled.tick = NO_TICK;
   } else if (shares_lane(launch) || is_wait(state)) {
-    sampled.last = lane_time() - sampled.last;
+    sampled.last = lane_time(samples) - sampled.last;
   }
   if (is_wait(state)) {
     const u32 count = take_wait(samples, sampled, clock_ns() - sampled.left);

@@ -31,6 +31,7 @@ pub fn of_engine() -> Vec<EngineTest> {
         ("profile/stopped", stopped),
         ("profile/results", results),
         ("profile/line_info", line_info),
+        ("profile/counted_lines", counted_lines),
         ("profile/loops", loops),
         ("profile/tail_calls", tail_calls),
         ("profile/many_threads", many_threads),
@@ -47,7 +48,8 @@ pub(super) fn wat(name: &str) -> String {
 /// five points are five times their standard deviation.
 fn work(engine: &str) -> (&'static str, &'static str) {
     match engine {
-        "cpu" => ("20000", "10000"),
+        // Periods in which threads look at the time at their ends only.
+        "cpu" => ("20000", "3000"),
         // Its lanes share two processors with the host that looks.
         "emulator" => ("3000", "20000"),
         "ptx" => ("20000", "20000"),
@@ -153,15 +155,21 @@ fn inlined_shares(engine: &str) -> Tested {
 
 /// Two functions that have their time in one line each.
 fn lines(engine: &str) -> Tested {
-    by_chance(|| check_lines(engine))
+    let (turns, rate) = work(engine);
+    by_chance(|| check_lines(engine, &["--profile-rate", rate], turns))
 }
 
-fn check_lines(engine: &str) -> Tested {
+/// The same of counted operations, also of those that the compiler says to be of no line.
+fn counted_lines(engine: &str) -> Tested {
+    check_lines(engine, &["--profile-mode", "count"], "20")
+}
+
+fn check_lines(engine: &str, options: &[&str], turns: &str) -> Tested {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("p.speedscope.json");
-    let (turns, rate) = work(engine);
     let output = gpu_run_plainly_on(engine)
-        .args(["--invoke", "shares", "--profile-rate", rate, "--profile"])
+        .args(options)
+        .args(["--invoke", "shares", "--profile"])
         .arg(&file)
         .arg(wasm("c", "profile"))
         .args([turns, "503"])

@@ -816,20 +816,22 @@ FIELD(SampledThread, waited, 16, 8);
 FIELD(SampledThread, mark, 24, 4);
 FIELD(SampledThread, mark_depth, 28, 4);
 FIELD(SampledThread, state, 32, 4);
-FIELD(SampledThread, tick, 36, 4);
+FIELD(SampledThread, pad, 36, 4);
 
-SIZE(Samples, 64);
+SIZE(Samples, 80);
 FIELD(Samples, groups, 0, 8);
 FIELD(Samples, threads, 8, 8);
 FIELD(Samples, period_ns, 16, 8);
 FIELD(Samples, period, 24, 8);
-FIELD(Samples, capacity, 32, 4);
-FIELD(Samples, lost, 36, 4);
-FIELD(Samples, tick, 40, 4);
-FIELD(Samples, weight, 44, 4);
-FIELD(Samples, marks, 48, 8);
-FIELD(Samples, mark_threads, 56, 4);
-FIELD(Samples, pad, 60, 4);
+FIELD(Samples, ticks, 32, 8);
+FIELD(Samples, plain, 40, 8);
+FIELD(Samples, capacity, 48, 4);
+FIELD(Samples, lost, 52, 4);
+FIELD(Samples, weight, 56, 4);
+FIELD(Samples, mark_threads, 60, 4);
+FIELD(Samples, marks, 64, 8);
+FIELD(Samples, soon, 72, 4);
+FIELD(Samples, pad, 76, 4);
 
 #undef CONSTANT
 #undef SIZE

@@ -49,19 +49,21 @@ twins! { SAMPLE_TWINS:
         mark: u32,
         mark_depth: u32,
         state: u32,
-        tick: u32,
+        pad: u32,
     }
     struct Samples {
         groups: Ptr,
         threads: Ptr,
         period_ns: u64,
         period: u64,
+        ticks: u64,
+        plain: Ptr,
         capacity: u32,
         lost: u32,
-        tick: u32,
         weight: u32,
-        marks: Ptr,
         mark_threads: u32,
+        marks: Ptr,
+        soon: u32,
         pad: u32,
     }
 }

@@ -167,6 +167,12 @@ impl Head {
     }
 }
 
+/// Where the lists of lanes are of each class that has some: a word for each lane, which counts blocks above 32 bits.
+pub(super) fn lane_lists(heap: &Heap) -> impl Iterator<Item = Ptr> + use<> {
+    let (lists, lanes) = (heap.lane_lists, u64::from(heap.lanes));
+    (0..LANE_CLASSES).map(move |class| lists + class * lanes * 8)
+}
+
 /// Whether a program asks the device's heap for memory.
 pub fn allocates(program: &Program) -> bool {
     let heap = |op| {
@@ -434,8 +440,7 @@ impl Store {
         if lists.is_empty() {
             return Ok(counts);
         }
-        for (class, count) in counts.iter_mut().enumerate() {
-            let at = heap.lane_lists + class as u64 * u64::from(heap.lanes) * 8;
+        for (count, at) in counts.iter_mut().zip(lane_lists(heap)) {
             // SAFETY: the lists of one class; no kernel runs.
             unsafe { self.device.read(at, bytemuck::cast_slice_mut(&mut lists))? };
             *count = lists.iter().map(|list| list >> 32).sum();

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ use super::Store;
 use super::run::{GROUP_BYTES, Observer, Sized};
 use crate::counts::Kind;
 use crate::device::DeviceResult;
-use crate::layout::{self, MARK_GROUP, Ptr, VISIT_CALLED, VISIT_OFTEN};
+use crate::layout::{self, MARK_GROUP, Ptr, VISIT_CALLED, VISIT_OFTEN, VISIT_OPCODE};
 use crate::stands::{Doing, SampleGroup, Samples, doing_in, long_kind};
 
 /// Groups of samples with the same calls that are told apart.
@@ -41,6 +41,9 @@ pub(super) struct Sampling {
     threads: Sized,
     record: Sized,
     marks: Sized,
+    plain: Sized,
+    /// Bytes of the store's code when `plain` was written.
+    plain_of: u64,
     now: Option<layout::Samples>,
     /// Nanoseconds of threads' time in compiled code in the runs so far, and how many samples had no group.
     observed: BTreeMap<Stack, u64>,
@@ -109,6 +112,8 @@ impl Default for Sampling {
             threads: Sized::new("samples"),
             record: Sized::new("samples"),
             marks: Sized::new("samples"),
+            plain: Sized::new("samples"),
+            plain_of: 0,
             now: None,
             observed: BTreeMap::new(),
             lost: 0,
@@ -143,7 +148,10 @@ pub(super) fn marks(program: &Program) -> Vec<(u32, u16)> {
     marks
 }
 
-/// Counts periods where lanes are threads of this machine, so that they need not ask for the time.
+/// How long before the end of a period lanes begin to look at the time. Their slices are shorter.
+const SOON: Duration = Duration::from_micros(100);
+
+/// Counts periods where lanes are threads of this machine: they need not ask for the time then.
 pub(super) struct Ticker {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -152,22 +160,35 @@ pub(super) struct Ticker {
 impl Ticker {
     /// # Safety
     ///
-    /// The record lies at `record` as long as the ticker lives, and lanes read its tick as an atomic.
+    /// The record lies at `record` as long as the ticker lives, and lanes read as atomics what it writes.
     unsafe fn new(record: Ptr, period: Duration) -> Ticker {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
-        let at = record + std::mem::offset_of!(layout::Samples, tick) as u64;
+        let nanoseconds = |time: Duration| time.as_nanos() as u64;
         let thread = std::thread::spawn(move || {
+            let record = record as *mut layout::Samples;
             // SAFETY: as above.
-            let tick = unsafe { AtomicU32::from_ptr(at as *mut u32) };
+            let (ticks, soon) = unsafe {
+                (
+                    AtomicU64::from_ptr(&raw mut (*record).ticks),
+                    AtomicU32::from_ptr(&raw mut (*record).soon),
+                )
+            };
             let begin = Instant::now();
+            // All are relaxed: lanes read a count, and which of two codes they run, which do the same.
             while !stopped.load(Ordering::Relaxed) {
-                std::thread::park_timeout(period);
-                // Threads sleep longer than they ask.
-                tick.store(
-                    (begin.elapsed().as_nanos() / period.as_nanos()) as u32,
-                    Ordering::Relaxed,
-                );
+                soon.store(1, Ordering::Relaxed);
+                // Threads sleep longer than they ask. So a period may end late, but never before lanes know.
+                std::thread::park_timeout(SOON.min(period));
+                let passed = nanoseconds(begin.elapsed()) / nanoseconds(period);
+                ticks.store(passed, Ordering::Relaxed);
+                let next = Duration::from_nanos((passed + 1) * nanoseconds(period));
+                let rest = next.saturating_sub(begin.elapsed() + SOON);
+                // Where periods are short lanes look all the time.
+                if rest > SOON {
+                    soon.store(0, Ordering::Relaxed);
+                    std::thread::park_timeout(rest);
+                }
             }
         });
         Ticker {
@@ -212,6 +233,10 @@ impl Store {
         let most = cycles.map_or(u64::MAX, |cycles| LONGEST / (cycles as u64).max(1));
         let weight = (threads.min(lanes) / FULL_RATE).min(most).max(1) as u32;
         let period = period.saturating_mul(weight);
+        let plain = match cycles {
+            Some(_) => 0,
+            None => self.plain_code()?,
+        };
         let device = &mut *self.device;
         let sampling = &mut self.sampling;
         let (mut marks, mut mark_threads) = (0, 0);
@@ -231,14 +256,16 @@ impl Store {
             period_ns: period.as_nanos() as u64,
             period: match cycles {
                 Some(cycles) => ((cycles * f64::from(weight)) as u64).clamp(1, LONGEST),
-                None => period.as_nanos() as u64,
+                None => weight.into(),
             },
+            ticks: 0,
+            plain,
             capacity: GROUPS,
             lost: 0,
-            tick: 0,
             weight,
-            marks,
             mark_threads,
+            marks,
+            soon: 0,
             pad: 0,
         };
         sampling.now = Some(record);
@@ -246,6 +273,28 @@ impl Store {
         // SAFETY: allocated with this size; no kernel runs.
         unsafe { device.write(at, bytemuck::bytes_of(&record))? };
         Ok(at)
+    }
+
+    /// The store's code as it was before each `visit` took the place of an opcode.
+    fn plain_code(&mut self) -> DeviceResult<Ptr> {
+        let (device, sampling) = (&mut *self.device, &mut self.sampling);
+        let plain = sampling.plain.at_least(device, self.code.len)?;
+        if sampling.plain_of != self.code.len {
+            let visits = &self.visits.by_word;
+            let mut code = vec![0u64; self.code.len as usize / 8];
+            let mut opcodes = vec![0u16; visits.len as usize / 2];
+            // SAFETY: as much as there is, and room for as much as the code; no kernel runs.
+            unsafe {
+                device.read(self.code.ptr, bytemuck::cast_slice_mut(&mut code))?;
+                device.read(visits.ptr, bytemuck::cast_slice_mut(&mut opcodes))?;
+                for (word, opcode) in code.iter_mut().zip(opcodes).filter(|(_, opcode)| *opcode != 0) {
+                    *word = *word & !0xffff | u64::from(opcode) & u64::from(VISIT_OPCODE);
+                }
+                device.write(plain, bytemuck::cast_slice(&code))?;
+            }
+            sampling.plain_of = self.code.len;
+        }
+        Ok(plain)
     }
 
     /// Takes what a run has left but for groups: what the host has seen of its compiled code, and how many samples were lost.

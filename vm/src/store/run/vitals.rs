@@ -1,18 +1,19 @@
 //! What can be told of a run while it goes on: counts that lanes keep in the device's memory, read there now and then.
 
 use std::mem::offset_of;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use bytemuck::Zeroable;
 
 use super::super::Store;
+use super::super::heap::lane_lists;
 use super::super::requests::RequestSession;
 use super::count_watch::CountWatch;
 use super::sample_watch::SampleWatch;
 use super::{Observer, RunOptions, Sink, Stream};
 use crate::device::{Device, DeviceResult};
-use crate::layout::{self, HEAP_CLASSES, HEAP_STRIPES, Memory, PAGE, Ptr, Spawner, Thread};
+use crate::layout::{self, Heap, Memory, PAGE, Ptr, Spawner, Thread};
 use crate::requests::{RequestCounter, RequestCounts};
 
 /// A look takes one part in so many of the time at most.
@@ -35,8 +36,8 @@ pub struct Vitals {
     pub threads: u32,
     /// Threads that it has spawned since, if it can spawn some.
     pub spawned: Option<u64>,
-    /// What its threads do; `None` where only their lanes know it: on the CPU, in compiled code that spawns threads, and of
-    /// more threads than are looked at.
+    /// What its threads do; `None` where only their lanes know it, in programs that spawn threads on a GPU, and of more
+    /// threads than are looked at.
     pub states: Option<ThreadStates>,
     /// Memory 0 of the first instance, if it has one.
     pub memory: Option<MemoryVitals>,
@@ -61,10 +62,14 @@ pub struct ThreadStates {
     pub new: u32,
     /// That run, or could.
     pub running: u32,
-    /// That wait: for a notify, for the host, for a time, or for another thread.
+    /// That wait: for a notify, for a time, or for another thread.
     pub waiting: u32,
+    /// That wait for the host, which has their requests.
+    pub requesting: u32,
     /// That have ended.
     pub ended: u32,
+    /// Lanes that have a thread which runs, or could.
+    pub busy_lanes: u32,
 }
 
 /// A memory while its program runs.
@@ -72,7 +77,7 @@ pub struct ThreadStates {
 pub struct MemoryVitals {
     /// Bytes that it has.
     pub size: u64,
-    /// Blocks of its heap handed out so far. Lanes tell of some later, when they go over to other memory.
+    /// Blocks of its heap handed out so far.
     pub allocated: u64,
     /// Bytes of the heap's pages with blocks in them.
     pub used: u64,
@@ -153,7 +158,7 @@ impl Watch {
             self.vitals.memory = Some(self.read_memory(device)?);
         }
         if let Some((at, count)) = self.threads {
-            self.vitals.states = Some(read_states(device, at, count)?);
+            self.vitals.states = Some(self.read_states(device, at, count)?);
         }
         if let Some(samples) = &mut self.samples {
             (self.vitals.functions, self.vitals.samples) = samples.functions(device, observer)?;
@@ -165,25 +170,95 @@ impl Watch {
     }
 
     fn read_memory(&self, device: &mut dyn Device) -> DeviceResult<MemoryVitals> {
-        let heap = self.memory + offset_of!(Memory, heap) as u64;
         let [size] = self.words(device, self.memory + offset_of!(Memory, size) as u64)?;
-        // `used` and `used_peak` lie side by side, and begin a word.
-        const { assert!(offset_of!(layout::Heap, used).is_multiple_of(8)) };
-        const { assert!(offset_of!(layout::Heap, used_peak) == offset_of!(layout::Heap, used) + 4) };
-        let [pages] = self.words(device, heap + offset_of!(layout::Heap, used) as u64)?;
-        const COUNTS: usize = HEAP_STRIPES * (HEAP_CLASSES + 1);
-        let counts: [u64; COUNTS] = self.words(device, heap + offset_of!(layout::Heap, allocated) as u64)?;
+        const WORDS: usize = size_of::<Heap>() / 8;
+        let record: [u64; WORDS] = self.words(device, self.memory + offset_of!(Memory, heap) as u64)?;
+        let heap: Heap = bytemuck::pod_read_unaligned(bytemuck::cast_slice(&record));
         // Lanes take away from one stripe what they have added to another, and add to the peak last. What was told is not
         // taken back for that.
         let before = self.vitals.memory.unwrap_or_default();
-        let allocated = counts.iter().fold(0u64, |all, count| all.wrapping_add(*count)) as i64;
-        let used = (pages & 0xffff_ffff) * PAGE;
+        let counts = heap.allocated.as_flattened().iter();
+        let mut allocated = counts.fold(0u64, |all, count| all.wrapping_add(*count));
+        // After these: a lane adds to them what it takes out of its lists.
+        for at in lane_lists(&heap) {
+            let mut lists = vec![0; heap.lanes_used as usize];
+            words(device, self.host_memory, at, &mut lists)?;
+            let blocks: u64 = lists.iter().map(|list| list >> 32).sum();
+            allocated = allocated.wrapping_add(blocks);
+        }
+        let used = u64::from(heap.used) * PAGE;
         Ok(MemoryVitals {
             size,
-            allocated: before.allocated.max(allocated.max(0) as u64),
+            allocated: before.allocated.max((allocated as i64).max(0) as u64),
             used,
-            peak: before.peak.max((pages >> 32) * PAGE).max(used),
+            peak: before.peak.max(u64::from(heap.used_peak) * PAGE).max(used),
         })
+    }
+
+    /// Counts threads by their states: `count` of them, or so many slots of threads that may be spawned.
+    fn read_states(&self, device: &mut dyn Device, at: Ptr, count: u32) -> DeviceResult<ThreadStates> {
+        let mut states = ThreadStates::default();
+        let lanes = self.vitals.lanes.max(1);
+        let mut busy = vec![false; lanes as usize];
+        let count = match self.spawner {
+            0 => count,
+            // Other slots have never been handed out. More may be wanted for a moment.
+            spawner => self
+                .half(device, spawner + offset_of!(Spawner, used) as u64)?
+                .min(count),
+        };
+        let mut records = Vec::new();
+        for first in (0..count).step_by(CHUNK) {
+            let from = at + u64::from(first) * size_of::<Thread>() as u64;
+            let chunk = CHUNK.min((count - first) as usize);
+            self.read_chunk(device, from, chunk, &mut records)?;
+            for (id, state) in (first..).zip(&records) {
+                match *state {
+                    // As a run's records begin.
+                    0 => states.new += 1,
+                    layout::THREAD_SLEEPING | layout::THREAD_WAITING | layout::THREAD_BUSY => states.waiting += 1,
+                    layout::THREAD_REQUESTING => states.requesting += 1,
+                    layout::THREAD_ENDED => states.ended += 1,
+                    _ => {
+                        states.running += 1;
+                        busy[(id % lanes) as usize] = true;
+                    }
+                }
+            }
+        }
+        states.busy_lanes = busy.iter().filter(|busy| **busy).count() as u32;
+        if let Some(spawned) = self.vitals.spawned {
+            // Slots are for others when their threads have ended. Each of their threads may be on any lane.
+            let alive = states.new + states.running + states.waiting + states.requesting;
+            let all = u64::from(self.vitals.threads) + spawned;
+            states.ended = all.saturating_sub(alive.into()).try_into().unwrap_or(u32::MAX);
+            states.busy_lanes = states.running.min(lanes);
+        }
+        Ok(states)
+    }
+
+    /// Reads the states of so many threads whose records begin there.
+    fn read_chunk(&self, device: &mut dyn Device, from: Ptr, count: usize, states: &mut Vec<u32>) -> DeviceResult<()> {
+        const { assert!(offset_of!(Thread, state) == 0) };
+        states.clear();
+        if self.host_memory {
+            let record = |at: usize| (from as *mut Thread).wrapping_add(at).cast::<u32>();
+            // SAFETY: the run's records, of which there are so many. Lanes change this word as an atomic (`Shown` in
+            // kernel/platform.h). Relaxed: it is a number to be shown, which orders nothing.
+            states.extend((0..count).map(|at| unsafe { AtomicU32::from_ptr(record(at)) }.load(Ordering::Relaxed)));
+            return Ok(());
+        }
+        let mut records = vec![Thread::zeroed(); count];
+        // SAFETY: as above; a copy by the device takes aligned words whole.
+        unsafe { device.read(from, bytemuck::cast_slice_mut(&mut records))? };
+        states.extend(records.iter().map(|record| record.state));
+        Ok(())
+    }
+
+    /// Reads one half of a word.
+    fn half(&self, device: &mut dyn Device, at: Ptr) -> DeviceResult<u32> {
+        let [word] = self.words(device, at & !7)?;
+        Ok((word >> (at % 8 * 8)) as u32)
     }
 
     fn words<const N: usize>(&self, device: &mut dyn Device, at: Ptr) -> DeviceResult<[u64; N]> {
@@ -207,31 +282,6 @@ pub(super) fn words(device: &mut dyn Device, host_memory: bool, at: Ptr, words: 
     }
     // SAFETY: as above; a copy by the device takes aligned words whole.
     unsafe { device.read(at, bytemuck::cast_slice_mut(words)) }
-}
-
-/// Counts threads by their states.
-fn read_states(device: &mut dyn Device, at: Ptr, count: u32) -> DeviceResult<ThreadStates> {
-    let mut states = ThreadStates::default();
-    let mut records = vec![Thread::zeroed(); CHUNK.min(count as usize)];
-    for first in (0..count as usize).step_by(CHUNK) {
-        let chunk = &mut records[..CHUNK.min(count as usize - first)];
-        let from = at + (first * size_of::<Thread>()) as u64;
-        // SAFETY: the run's records, of which there are so many. Lanes change them meanwhile: what is read of a state is one
-        // that it had.
-        unsafe { device.read(from, bytemuck::cast_slice_mut(chunk))? };
-        for record in &*chunk {
-            match record.state {
-                // As a run's records begin.
-                0 => states.new += 1,
-                layout::THREAD_SLEEPING | layout::THREAD_WAITING | layout::THREAD_REQUESTING | layout::THREAD_BUSY => {
-                    states.waiting += 1
-                }
-                layout::THREAD_ENDED => states.ended += 1,
-                _ => states.running += 1,
-            }
-        }
-    }
-    Ok(states)
 }
 
 impl Store {
@@ -258,6 +308,15 @@ impl Store {
         let host_memory = self.host_memory_meanwhile()?;
         let samples = sink.wants_functions().then(|| self.sample_watch()).flatten();
         let counts = self.count_watch(host_memory);
+        // Of threads that are spawned compiled code keeps no record that the host could look at.
+        let (known, slots) = match spawner {
+            0 => (true, options.threads),
+            _ => (
+                self.device.target().is_none(),
+                self.fetch::<Spawner>(spawner).ok()?.capacity,
+            ),
+        };
+        let threads = (known && slots <= MOST_THREADS).then_some((self.run.threads.ptr, slots));
         let begin = Instant::now();
         Some(Watch {
             every,
@@ -271,8 +330,7 @@ impl Store {
             requests: serving.map(|serving| serving.service.counter()),
             memory,
             spawner,
-            threads: (!host_memory && spawner == 0 && options.threads <= MOST_THREADS)
-                .then_some((self.run.threads.ptr, options.threads)),
+            threads,
             samples,
             counts,
             host_memory,

@@ -138,7 +138,12 @@ impl View {
     /// Rows that it takes.
     fn height(&self) -> u16 {
         let functions = self.vitals.functions.len().min(FUNCTIONS) as u16;
-        HEAD + functions + u16::from(functions > 0) + u16::from(self.vitals.operations.is_some())
+        let states = self.vitals.states.is_some();
+        HEAD + functions
+            + [states, functions > 0, self.vitals.operations.is_some()]
+                .map(u16::from)
+                .iter()
+                .sum::<u16>()
     }
 
     fn draw(&self, width: u16, height: u16) -> Buffer {
@@ -153,6 +158,7 @@ impl View {
         frame.render(area, &mut buffer);
         let rows = Layout::vertical([
             Constraint::Length(1),
+            Constraint::Length(u16::from(vitals.states.is_some())),
             Constraint::Length(1),
             Constraint::Length(u16::from(vitals.operations.is_some())),
             Constraint::Length(1),
@@ -160,10 +166,11 @@ impl View {
             Constraint::Length(1),
             Constraint::Fill(1),
         ]);
-        let [threads, states, work, heap, curves, host, functions] = rows.areas(inner);
+        let [threads, states, ended, work, heap, curves, host, functions] = rows.areas(inner);
         Paragraph::new(self.threads()).render(threads, &mut buffer);
-        if let Some(gauge) = self.states() {
-            gauge.render(states, &mut buffer);
+        Paragraph::new(self.states()).render(states, &mut buffer);
+        if let Some(gauge) = self.ended() {
+            gauge.render(ended, &mut buffer);
         }
         Paragraph::new(self.work()).render(work, &mut buffer);
         Paragraph::new(self.memory()).render(heap, &mut buffer);
@@ -181,31 +188,44 @@ impl View {
 
     fn threads(&self) -> Line<'static> {
         let vitals = &self.vitals;
+        let lanes = match vitals.lanes {
+            1 => "lane",
+            _ => "lanes",
+        };
         let mut text = format!(
-            "threads   {} on {} lanes",
+            "threads   {} on {} {lanes}",
             grouped(vitals.threads.into()),
             grouped(vitals.lanes.into())
         );
         if let Some(spawned) = vitals.spawned {
             _ = write!(text, ", {} spawned", grouped(spawned));
         }
-        if let Some(states) = vitals.states {
-            for (name, count) in [
-                ("new", states.new),
-                ("running", states.running),
-                ("waiting", states.waiting),
-                ("ended", states.ended),
-            ] {
-                _ = write!(text, "   {} {name}", grouped(count.into()));
-            }
+        match vitals.states {
+            Some(states) if !vitals.over => _ = write!(text, ", {} busy", grouped(states.busy_lanes.into())),
+            _ => {}
         }
         text.into()
     }
 
+    /// What the threads do, where that is known.
+    fn states(&self) -> Line<'static> {
+        let states = self.vitals.states.unwrap_or_default();
+        let states = [
+            (states.new, "new"),
+            (states.running, "running"),
+            (states.waiting, "waiting"),
+            (states.requesting, "at the host"),
+            (states.ended, "ended"),
+        ];
+        let states = states.map(|(count, name)| format!("{} {name}", grouped(count.into())));
+        format!("          {}", states.join("   ")).into()
+    }
+
     /// How many of the threads have ended, where that is known.
-    fn states(&self) -> Option<LineGauge<'static>> {
+    fn ended(&self) -> Option<LineGauge<'static>> {
         let vitals = &self.vitals;
-        let share = f64::from(vitals.states?.ended) / f64::from(vitals.threads.max(1));
+        let threads = f64::from(vitals.threads.max(1)) + vitals.spawned.unwrap_or_default() as f64;
+        let share = f64::from(vitals.states?.ended) / threads;
         Some(
             LineGauge::default()
                 .label("ended    ")
@@ -346,7 +366,9 @@ mod tests {
                 new: 96,
                 running: 2000,
                 waiting: 0,
-                ended: 2000,
+                requesting: 5,
+                ended: 1995,
+                busy_lanes: 90,
             }),
             memory: Some(MemoryVitals {
                 size: 64 << 20,
@@ -368,24 +390,22 @@ mod tests {
         view.take(&vitals(3));
         let shown = text(&view.draw(90, view.height()), false);
         let lines: Vec<&str> = shown.lines().collect();
-        assert_eq!(lines.len(), 11, "{shown}");
+        assert_eq!(lines.len(), 12, "{shown}");
         assert!(lines.iter().all(|line| measure_text_width(line) == 90), "{shown}");
         for (line, wanted) in [
             (0, "app.wasm on a GPU"),
             (0, "runs for 3.0 s"),
-            (
-                1,
-                "4,096 on 128 lanes   96 new   2,000 running   0 waiting   2,000 ended",
-            ),
-            (3, "1,000 blocks a second"),
-            (6, "output 2.9 KiB, 1000 B a second"),
-            (2, "━━━"),
-            (8, " 75.0 % ████"),
-            (9, "light"),
+            (1, "4,096 on 128 lanes, 90 busy"),
+            (2, "96 new   2,000 running   0 waiting   5 at the host   1,995 ended"),
+            (3, "━━━"),
+            (4, "1,000 blocks a second"),
+            (7, "output 2.9 KiB, 1000 B a second"),
+            (9, " 75.0 % ████"),
+            (10, "light"),
         ] {
             assert!(lines[line].contains(wanted), "{line} must have {wanted}:\n{shown}");
         }
-        assert!(text(&view.draw(90, 11), true).contains("\u{1b}["));
+        assert!(text(&view.draw(90, 12), true).contains("\u{1b}["));
     }
 
     #[test]
@@ -398,7 +418,7 @@ mod tests {
         view.take(&counted(1));
         view.take(&counted(3));
         let shown = text(&view.draw(90, view.height()), false);
-        assert_eq!(shown.lines().count(), 12, "{shown}");
+        assert_eq!(shown.lines().count(), 13, "{shown}");
         assert!(shown.contains("15,000 operations, 5,000 a second"), "{shown}");
     }
 

@@ -4,6 +4,7 @@ mod batch;
 mod export;
 
 use std::fmt;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -31,15 +32,30 @@ pub enum Place {
 }
 
 impl FromStr for Place {
-    type Err = std::convert::Infallible;
+    type Err = String;
 
-    /// An address ends with a port, and has no `/`.
+    /// An address ends with a port, and has no `/`. What is nearly one names no file, unless a folder stands before it.
     fn from_str(text: &str) -> Result<Place, Self::Err> {
-        let port = text.rsplit_once(':').map(|(_, port)| port.parse::<u16>());
-        Ok(match port {
-            Some(Ok(_)) if !text.contains(['/', '\\']) => Place::Address(text.to_owned()),
-            _ => Place::File(text.into()),
-        })
+        let file = || Ok(Place::File(text.into()));
+        if text.contains(['/', '\\']) {
+            return file();
+        }
+        if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(format!(
+                "an address stands before a port, as in 127.0.0.1:{text}; a file of that name is ./{text}"
+            ));
+        }
+        let Some((host, port)) = text.rsplit_once(':') else {
+            return file();
+        };
+        if port.parse::<u16>().is_ok() {
+            return Ok(Place::Address(text.to_owned()));
+        }
+        let is_host = host.parse::<IpAddr>().is_ok() || host.starts_with('[') || host == "localhost";
+        match is_host || port.bytes().all(|byte| byte.is_ascii_digit()) {
+            true => Err(format!("`{port}` is no port, a number up to 65535")),
+            false => file(),
+        }
     }
 }
 
@@ -155,6 +171,14 @@ impl Collector for Seen {
             None,
             seen.threads.into(),
         )?;
+        if let Some(states) = seen.states {
+            gauge(
+                "gpu_run_lanes_busy",
+                "Lanes that have a thread which runs, or could",
+                None,
+                states.busy_lanes.into(),
+            )?;
+        }
         if let Some(memory) = seen.memory {
             let bytes = Some(&Unit::Bytes);
             gauge("gpu_run_memory", "Size of linear memory", bytes, memory.size as f64)?;
@@ -229,6 +253,7 @@ impl Collector for Seen {
             ("new", states.new),
             ("running", states.running),
             ("waiting", states.waiting),
+            ("requesting", states.requesting),
             ("ended", states.ended),
         ];
         for (state, threads) in states {
@@ -257,7 +282,9 @@ mod tests {
                 new: 1,
                 running: 2,
                 waiting: 3,
+                requesting: 4,
                 ended: 94,
+                busy_lanes: 2,
             }),
             memory: Some(MemoryVitals {
                 size: 1 << 20,
@@ -279,6 +306,10 @@ mod tests {
         assert_eq!(of("run.prom"), Place::File("run.prom".into()));
         assert_eq!(of("./odd:80"), Place::File("./odd:80".into()));
         assert_eq!(of("a:b"), Place::File("a:b".into()));
+        assert_eq!(of("./9100"), Place::File("./9100".into()));
+        for wrong in ["127.0.0.1:99999", "127.0.0.1:abc", "localhost:", "host:65536", "9100"] {
+            wrong.parse::<Place>().unwrap_err();
+        }
     }
 
     #[test]

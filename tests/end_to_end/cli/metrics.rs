@@ -67,12 +67,22 @@ fn file(device: &str) -> Tested {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("run.prom");
     let mut command = gpu_run_plainly_on(device);
-    command.arg("--metrics").arg(&path).arg(wasm("release", "collections"));
-    let output = command.output()?;
+    command.args(["--stats=json", "--metrics"]).arg(&path);
+    let output = command.arg(wasm("release", "collections")).output()?;
     expect(output.status.success(), "it must run", &output)?;
     let told = std::fs::read_to_string(&path)?;
+    let stderr = text(&output.stderr);
+    let stats: serde_json::Value = serde_json::from_str(stderr.lines().last().unwrap_or_default())?;
+    let blocks = stats["heap"]["allocated"]
+        .as_f64()
+        .ok_or("the statistics have blocks")?;
     for (name, wanted) in [
         ("gpu_run_running{", 0.0),
+        ("gpu_run_heap_blocks_total{", blocks),
+        (
+            "gpu_run_threads_state{module=\"collections.wasm\",state=\"ended\"}",
+            1.0,
+        ),
         ("gpu_run_threads{module=\"collections.wasm\"}", 1.0),
         (
             "gpu_run_written_bytes_total{module=\"collections.wasm\",stream=\"stdout\"}",
@@ -83,11 +93,7 @@ fn file(device: &str) -> Tested {
             return fail(format!("{name} must be {wanted} in\n{told}"), &output);
         }
     }
-    for name in [
-        "gpu_run_time_seconds{",
-        "gpu_run_heap_used_bytes{",
-        "gpu_run_heap_blocks_total{",
-    ] {
+    for name in ["gpu_run_time_seconds{", "gpu_run_heap_used_bytes{"] {
         if value(&told, name).is_none_or(|value| value <= 0.0) {
             return fail(format!("{name} must be more than 0 in\n{told}"), &output);
         }
@@ -109,6 +115,14 @@ fn address(device: &str) -> Tested {
     let found = asked?;
     if value(&found, "gpu_run_running{") != Some(1.0) || value(&found, "gpu_run_time_seconds{") <= Some(0.0) {
         return Err(format!("it must run in\n{found}").into());
+    }
+    for name in [
+        "gpu_run_lanes_busy{",
+        "gpu_run_threads_state{module=\"infinite_loop.wasm\",state=\"running\"}",
+    ] {
+        if value(&found, name) != Some(1.0) {
+            return Err(format!("{name} must be 1 in\n{found}").into());
+        }
     }
     Ok(())
 }
@@ -157,6 +171,8 @@ fn refuses() -> Tested {
     for (place, part) in [
         ("no/such/folder/run.prom", "cannot write the file of --metrics"),
         (&*taken, "cannot listen at"),
+        ("127.0.0.1:99999", "is no port"),
+        ("9100", "an address stands before a port"),
     ] {
         let output = run(["--device", "cpu", "--metrics", place, &module]);
         let told = text(&output.stderr).contains(part) && output.stdout.is_empty();

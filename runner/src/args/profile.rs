@@ -144,9 +144,15 @@ pub struct ProfileFile {
 
 fn parse_file(text: &str) -> Result<ProfileFile, String> {
     let path = PathBuf::from(text);
-    match ProfileFormat::of(&path) {
-        Some(format) => Ok(ProfileFile { path, format }),
-        None => Err("its name ends with none of .svg, .json, .speedscope.json, .trace.json, .folded, .massif".into()),
+    let mode = ProfileMode::from_str(text, false);
+    match (ProfileFormat::of(&path), mode) {
+        (Some(format), _) => Ok(ProfileFile { path, format }),
+        (None, Ok(_)) => Err(format!(
+            "it takes a file; `gpu-run profile --profile-mode {text}` prints a table of that"
+        )),
+        (None, Err(_)) => {
+            Err("its name ends with none of .svg, .json, .speedscope.json, .trace.json, .folded, .massif".into())
+        }
     }
 }
 

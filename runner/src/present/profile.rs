@@ -61,6 +61,12 @@ impl Default for Unit {
 }
 
 impl Unit {
+    /// Whether both are known, and numbers of different things.
+    pub fn differs(self, other: Unit) -> bool {
+        let known = |unit| unit != Unit::default();
+        known(self) && known(other) && self.name() != other.name()
+    }
+
     /// What one is called.
     pub fn name(self) -> &'static str {
         match self {
@@ -119,7 +125,7 @@ impl Profile {
             lost: samples.lost,
             ..Profile::default()
         };
-        lines.add_to_all(samples.groups.iter_mut().map(|group| &mut group.backtrace));
+        lines.add_near_to_all(samples.groups.iter_mut().map(|group| &mut group.backtrace));
         for group in samples.groups {
             let mut stack = stack(&group.backtrace, group.doing);
             stack.extend(group.kind.map(|kind| Frame::label(format!("[{kind}]"))));
@@ -139,7 +145,7 @@ impl Profile {
             },
             ..Profile::default()
         };
-        lines.add_to_all(counts.places.iter_mut().map(|place| &mut place.backtrace));
+        lines.add_near_to_all(counts.places.iter_mut().map(|place| &mut place.backtrace));
         for place in counts.places {
             let stack = stack(&place.backtrace, Doing::Runs);
             if place.warps > 0 {
@@ -152,7 +158,7 @@ impl Profile {
 
     /// What a heap held when it held most, as far as that was seen.
     pub fn of_heap(title: String, mut heap: HeapProfile, lines: &LineSource) -> Profile {
-        lines.add_to_all(&mut heap.stacks);
+        lines.add_near_to_all(&mut heap.stacks);
         let mut profile = Profile {
             title,
             unit: Unit::Bytes,

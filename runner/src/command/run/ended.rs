@@ -178,6 +178,8 @@ impl Executed {
 fn show_profile(args: &RunArgs, profile: &Profile, files: Vec<files::Target>) -> Outcome<()> {
     if args.profile.table {
         note!("{}", profile::table(profile).join("\n"));
+    } else if profile.samples() == 0 {
+        tracing::warn!("{}", profile::table(profile).join("\n"));
     }
     for (file, target) in args.profile.files.iter().zip(files) {
         let written = target.replace(|target| {

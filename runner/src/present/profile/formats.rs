@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use fxprof_processed_profile as firefox;
 use inferno::flamegraph;
@@ -21,7 +21,7 @@ use crate::profile_args::ProfileFormat;
 pub fn write(profile: &Profile, format: ProfileFormat, mut to: impl Write) -> io::Result<()> {
     match format {
         ProfileFormat::FlameGraph => flame_graph(profile, to),
-        ProfileFormat::Firefox => Ok(serde_json::to_writer(to, &for_firefox(profile))?),
+        ProfileFormat::Firefox => Ok(serde_json::to_writer(to, &for_firefox(profile)?)?),
         ProfileFormat::Speedscope => Ok(serde_json::to_writer(to, &speedscope(profile))?),
         ProfileFormat::ChromeTrace => Ok(serde_json::to_writer(to, &chrome_trace(profile))?),
         ProfileFormat::Massif => massif::write(profile, to),
@@ -70,7 +70,9 @@ fn flame_graph(profile: &Profile, to: impl Write) -> io::Result<()> {
     flamegraph::from_lines(&mut options, lines.iter().map(String::as_str), to)
 }
 
-fn for_firefox(profile: &Profile) -> firefox::Profile {
+/// The Firefox Profiler's format, which has weights and times in each sample. Times of other profiles than of time are those of
+/// their numbers, a nanosecond each; the profiler shows the numbers.
+fn for_firefox(profile: &Profile) -> serde_json::Result<Value> {
     let nanos = nanos_of(profile.unit);
     // The format's weights have 31 bits.
     let most = profile.stacks.values().max().copied().unwrap_or(0);
@@ -81,35 +83,78 @@ fn for_firefox(profile: &Profile) -> firefox::Profile {
     let process = out.add_process(&profile.title, 1, start);
     let thread = out.add_thread(process, 1, start, true);
     out.set_thread_name(thread, "all threads");
+    out.set_thread_samples_weight_type(
+        thread,
+        match profile.unit {
+            Unit::Bytes => firefox::WeightType::Bytes,
+            Unit::Time(_) | Unit::Operations => firefox::WeightType::Samples,
+        },
+    );
     let mut at = 0;
+    // Frames by what the crate knows of them: a label. Each is another one.
+    let mut frames: indexmap::IndexSet<&Frame> = indexmap::IndexSet::new();
     for (stack, samples) in &profile.stacks {
-        let frames: Vec<firefox::FrameInfo> = stack
-            .iter()
-            .map(|frame| {
-                let text = match &frame.place {
-                    Some((file, line)) => format!("{} ({file}:{line})", frame.name),
-                    None => frame.name.clone(),
-                };
-                firefox::FrameInfo {
-                    frame: firefox::Frame::Label(out.intern_string(&text)),
-                    category_pair: firefox::CategoryHandle::OTHER.into(),
-                    flags: firefox::FrameFlags::empty(),
-                }
-            })
-            .collect();
-        let stack = out.intern_stack_frames(thread, frames.into_iter());
+        let infos = stack.iter().map(|frame| firefox::FrameInfo {
+            frame: firefox::Frame::Label(out.intern_string(&frames.insert_full(frame).0.to_string())),
+            category_pair: firefox::CategoryHandle::OTHER.into(),
+            flags: firefox::FrameFlags::empty(),
+        });
+        let infos: Vec<firefox::FrameInfo> = infos.collect();
+        let stack = out.intern_stack_frames(thread, infos.into_iter());
         let weight = (samples / scale) as i32;
         let time = firefox::Timestamp::from_nanos_since_reference(at);
-        out.add_sample(
-            thread,
-            time,
-            stack,
-            firefox::CpuDelta::from_nanos(nanos.saturating_mul(*samples)),
-            weight,
-        );
-        at = at.saturating_add(nanos.saturating_mul(*samples));
+        let took = nanos.saturating_mul(*samples);
+        out.add_sample(thread, time, stack, firefox::CpuDelta::from_nanos(took), weight);
+        at = at.saturating_add(took);
     }
-    out
+    let mut value = serde_json::to_value(&out)?;
+    name_frames(&mut value["threads"][0], &frames);
+    Ok(value)
+}
+
+/// Puts functions, files and lines into a thread, of which the crate knows nothing. Its frames' names are numbers of `frames`.
+fn name_frames(thread: &mut Value, frames: &indexmap::IndexSet<&Frame>) {
+    let mut strings: indexmap::IndexSet<String> = indexmap::IndexSet::new();
+    let mut functions: indexmap::IndexSet<(usize, Option<usize>)> = indexmap::IndexSet::new();
+    let numbers = |value: &Value| -> Vec<usize> {
+        let all = value.as_array().into_iter().flatten();
+        all.map(|number| number.as_u64().unwrap_or_default() as usize).collect()
+    };
+    let labels: Vec<usize> = {
+        let texts = thread["stringArray"].as_array().into_iter().flatten();
+        texts
+            .map(|text| text.as_str().and_then(|text| text.parse().ok()).unwrap_or_default())
+            .collect()
+    };
+    let names = numbers(&thread["funcTable"]["name"]);
+    let of_frames = numbers(&thread["frameTable"]["func"]);
+    let shown = of_frames.into_iter().map(|function| frames[labels[names[function]]]);
+    let (mut of_frames, mut lines) = (Vec::new(), Vec::new());
+    for frame in shown {
+        let name = strings.insert_full(frame.name.clone()).0;
+        let file = frame
+            .place
+            .as_ref()
+            .map(|(file, _)| strings.insert_full(file.clone()).0);
+        of_frames.push(functions.insert_full((name, file)).0);
+        lines.push(frame.place.as_ref().map(|(_, line)| *line));
+    }
+    let count = functions.len();
+    thread["frameTable"]["func"] = of_frames.into();
+    thread["frameTable"]["line"] = json!(lines);
+    let (names, files): (Vec<_>, Vec<_>) = functions.into_iter().unzip();
+    let nothing = vec![Value::Null; count];
+    thread["funcTable"] = json!({
+        "length": count,
+        "name": names,
+        "isJS": vec![false; count],
+        "relevantForJS": vec![false; count],
+        "resource": vec![-1; count],
+        "fileName": files,
+        "lineNumber": nothing,
+        "columnNumber": nothing,
+    });
+    thread["stringArray"] = json!(strings);
 }
 
 fn speedscope(profile: &Profile) -> Value {
@@ -224,6 +269,11 @@ fn from_speedscope(value: &Value, profile: &mut Profile) -> Option<()> {
         Some(Frame::label(folded_name(frame["name"].as_str()?)))
     };
     for one in value["profiles"].as_array()? {
+        profile.unit = match one["unit"].as_str()? {
+            "bytes" => Unit::Bytes,
+            "none" => Unit::Operations,
+            _ => Unit::Time(Duration::from_nanos(1)),
+        };
         let (samples, weights) = (one["samples"].as_array()?, one["weights"].as_array()?);
         for (stack, weight) in samples.iter().zip(weights) {
             let stack: Option<Vec<Frame>> = stack.as_array()?.iter().map(frame).collect();
@@ -312,5 +362,49 @@ mod tests {
         let samples = &value["threads"][0]["samples"];
         assert_eq!(samples["length"], 2);
         assert_eq!(samples["weight"], json!([1, 2]));
+    }
+
+    #[test]
+    fn firefox_gets_files_and_lines() {
+        let frame = |name: &str, line| Frame {
+            name: name.into(),
+            place: Some(("src/main.rs".into(), line)),
+        };
+        let mut profile = of_stacks(&[]);
+        profile.unit = Unit::Operations;
+        profile.add(vec![frame("main", 3), frame("a", 7)], 5);
+        profile.add(vec![frame("main", 4), Frame::label("[heap]")], 1);
+        let value: Value = serde_json::from_str(&written(&profile, ProfileFormat::Firefox)).unwrap();
+        let thread = &value["threads"][0];
+        let text = |index: &Value| {
+            index
+                .as_u64()
+                .map(|index| thread["stringArray"][index as usize].clone())
+        };
+        let functions = &thread["funcTable"];
+        let mut told = Vec::new();
+        for (function, line) in std::iter::zip(
+            thread["frameTable"]["func"].as_array().unwrap(),
+            thread["frameTable"]["line"].as_array().unwrap(),
+        ) {
+            let function = function.as_u64().unwrap() as usize;
+            told.push((
+                text(&functions["name"][function]),
+                text(&functions["fileName"][function]),
+                line.as_u64(),
+            ));
+        }
+        let told_of = |name: &str, file: Option<&str>, line| (Some(json!(name)), file.map(|file| json!(file)), line);
+        assert_eq!(
+            told,
+            [
+                told_of("main", Some("src/main.rs"), Some(3)),
+                told_of("a", Some("src/main.rs"), Some(7)),
+                told_of("main", Some("src/main.rs"), Some(4)),
+                told_of("[heap]", None, None),
+            ]
+        );
+        // Both of `main` are one function.
+        assert_eq!(functions["length"], 3);
     }
 }

@@ -9,67 +9,40 @@ import datetime
 import json
 import os
 import platform
-import re
 import statistics
 import subprocess
 import sys
 import tempfile
 
 import chart
+import parts
 from measure import BENCH, Failed, output
+from parts import PARTS, missing
 
 ROOT = os.path.dirname(BENCH)
 
-# Names of columns that are times, of benches that write a file of medians.
-TIMES = {"native", "gpu_run", "wasmtime", "ptx", "interp", "cuda"}
-# What these benches are run with where there is no GPU; None: not at all.
-BENCHES = {
-    "native": None,
-    "ordinary": ["--device", "cpu", "--engine", "interp", "--small"],
-    "parallel": ["--device", "cpu", "--engine", "interp", "--small"],
-}
-# A line of bench/run.sh: program, device, threads, milliseconds.
-LINE = re.compile(r"(\w+) +(\w+) +(\d+) threads +([\d.]+) ms")
-
-
-def interpreter(options):
-    """Milliseconds of each program of bench/run.sh, by name."""
-    for line in output([f"{BENCH}/run.sh", options.bin], limit=3600)[0].splitlines():
-        name, device, threads, ms = LINE.match(line).groups()
-        yield f"interpreter/{name}/{device}/{threads}", float(ms)
-
-
-def of_bench(name, options, extra):
-    """Milliseconds that a bench has written in one repetition, by name."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "medians.tsv")
-        command = [f"{BENCH}/{name}/run.sh", "--bin", options.bin, "--reps", "1", "--tsv", path, *extra]
-        output(command, limit=3600)
-        with open(path) as file:
-            lines = [line.rstrip("\n").split("\t") for line in file if not line.startswith("#")]
-    heads, rows = lines[0], lines[1:]
-    for row in rows:
-        for head, text in zip(heads[1:], row[1:]):
-            if (head in TIMES or head.split()[0].split("-")[0] in TIMES) and text not in ("-", ""):
-                yield f"{name}/{row[0]}/{head}", float(text)
+# Repetitions of which a spread can be told.
+LEAST = 3
 
 
 def measure(options, has_gpu):
     """All numbers of all repetitions, by name, and whether a bench failed."""
-    parts = {"interpreter": lambda: interpreter(options)}
-    for name, without_gpu in BENCHES.items():
-        extra = [] if has_gpu else without_gpu
-        if extra is not None:
-            parts[name] = lambda name=name, extra=extra: of_bench(name, options, extra)
     found, failed = {}, False
+    runs = {}
+    for name in options.names or PARTS:
+        reason = missing(name, has_gpu)
+        if reason is None:
+            runs[name] = PARTS[name]
+        else:
+            print(f"{name} is not run: {reason}", file=sys.stderr)
+            # One that was asked for by its name.
+            failed |= bool(options.names)
     for repetition in range(options.reps):
-        for name, part in parts.items():
-            if options.names and name not in options.names:
-                continue
+        for name, part in runs.items():
             print(f"{name}, {repetition + 1} of {options.reps}", file=sys.stderr, flush=True)
             try:
-                for key, ms in part():
-                    found.setdefault(key, []).append(ms)
+                for key, ms in part(options, has_gpu):
+                    found.setdefault(f"{name}/{key}", []).append(ms)
             except Failed as error:
                 print(f"{name}: {error}", file=sys.stderr)
                 failed = True
@@ -89,29 +62,51 @@ def compare(old, new):
         if abs(after - before) > noise:
             word = "worse" if after > before else "better"
             worse |= after > before
-            lines.append(f"{word:<7} {name}: {before:.2f} ms, now {after:.2f} ms ({after / before:.2f} times, spread {noise:.2f})")
+            lines.append(f"{word:<7} {name}: {before:.3f} ms, now {after:.3f} ms ({after / before:.2f} times, spread {noise:.3f})")
     missing = sorted(old.keys() - new.keys())
     return lines + [f"not measured now: {name}" for name in missing], worse
 
 
-def updated(name, rows, found):
+def same(ms):
+    return ms
+
+
+# Files of bench/results, the bench of each, and what a column of it has of that: a name, and how the file's number comes of
+# milliseconds. Other columns say what was run.
+BOOK = {
+    "native.tsv": ("native", {column: (column, same) for column in ("native", "gpu_run", "wasmtime")}),
+    "ordinary.tsv": ("ordinary", {column: (column, same) for column in ("native", "ptx", "cuda")}),
+    "one-thread.tsv": ("interpreter", {"gpu": ("cuda/1", same), "cpu": ("cpu/1", same)}),
+    # Processes a second, of the time of 1,000.
+    "batch.tsv": ("batch", {column: (column, lambda ms: 1e6 / ms) for column in ("gpu_run", "wasmtime")}),
+    # Millions of blocks a second, of the time of a million.
+    "heap.tsv": ("heap", {column: (column, lambda ms: 1e3 / ms) for column in ("cold", "steady", "free", "cuda_malloc")}),
+}
+
+
+def updated(file, rows, found):
     """The rows of a file of bench/results with the medians of this run; times that were not measured are left out."""
+    bench, columns = BOOK[file]
 
-    def cell(row, column):
-        times = found.get(f"{name}/{next(iter(row.values()))}/{column}")
-        return f"{statistics.median(times):.2f}" if times else "-" if column in TIMES else row[column]
+    def number(row, column):
+        name, of_ms = columns[column]
+        times = found.get(f"{bench}/{next(iter(row.values()))}/{name}")
+        return f"{of_ms(statistics.median(times)):.4g}" if times else "-"
 
-    return [{column: cell(row, column) for column in row} for row in rows]
+    return [{column: number(row, column) if column in columns else row[column] for column in row} for row in rows]
 
 
 def write_book(options, found, devices):
     """Puts the medians into the files of bench/results that the book's charts show, and draws these anew."""
-    for name in ("native", "ordinary"):
-        if not any(key.startswith(f"{name}/") for key in found):
+    for file, (bench, columns) in BOOK.items():
+        if not any(key.startswith(f"{bench}/") for key in found):
             continue
-        path = chart.RESULTS / f"{name}.tsv"
-        rows = updated(name, chart.read(path)[1], found)
-        notes = [f"bench/all.sh --book, {datetime.date.today():%d %B %Y}: milliseconds, medians of {options.reps} runs", devices]
+        path = chart.RESULTS / file
+        before, rows = chart.read(path)
+        rows = updated(file, rows, found)
+        date = f"{datetime.date.today():%d %B %Y}"
+        unit = {"batch.tsv": "processes a second", "heap.tsv": "millions of blocks a second"}.get(file, "milliseconds")
+        notes = [f"bench/all.sh --book, {date}: {unit}, medians of {options.reps} runs", devices]
         lines = [f"# {note}" for note in notes] + ["\t".join(rows[0])] + ["\t".join(row.values()) for row in rows]
         path.write_text("\n".join(lines) + "\n")
     chart.main([])
@@ -122,17 +117,23 @@ def self_test():
     new = {"a": [11.4, 11.6], "b": [12.0, 12.2], "d": [7.0, 7.1]}
     lines, worse = compare(old, new)
     assert worse and [line.split(":")[0].split() for line in lines] == [["worse", "b"], ["better", "d"], ["not", "measured", "now"]], lines
-    rows = updated("native", [{"kernel": "hash", "threads": "8", "native": "1.00", "wasmtime": "2"}], {"native/hash/native": [3.0, 5.0]})
-    assert rows == [{"kernel": "hash", "threads": "8", "native": "4.00", "wasmtime": "-"}], rows
+    rows = updated("native.tsv", [{"kernel": "hash", "threads": "8", "native": "1.00", "wasmtime": "2"}], {"native/hash/native": [3.0, 5.0]})
+    assert rows == [{"kernel": "hash", "threads": "8", "native": "4", "wasmtime": "-"}], rows
+    rows = updated("batch.tsv", [{"program": "blur", "gpu_run": "1", "wasmtime": "2"}], {"batch/blur/gpu_run": [10.0]})
+    assert rows == [{"program": "blur", "gpu_run": "1e+05", "wasmtime": "-"}], rows
+    for file, (_, columns) in BOOK.items():
+        rows = chart.read(chart.RESULTS / file)[1]
+        assert columns.keys() <= rows[0].keys(), file
+    parts.self_test()
     assert compare(old, {"a": [10.5], "b": [10.0], "c": [5.0], "d": [9.0]}) == ([], False)
 
 
 def main():
     parser = argparse.ArgumentParser(prog="all.sh", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of interpreter, {', '.join(BENCHES)} (default: all)")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(PARTS)} (default: all that this machine can)")
     parser.add_argument("--bin", default=f"{ROOT}/target/release/gpu-run", help="path of gpu-run")
     parser.add_argument("--reps", type=int, default=5, help="repetitions of everything")
-    parser.add_argument("--json", metavar="FILE", help="write all numbers, for --compare")
+    parser.add_argument("--json", metavar="FILE", nargs="?", const="-", help="write all numbers to FILE, for --compare, or to stdout")
     parser.add_argument("--compare", metavar="OLD", help="a file that --json has written; ends with 1 if something is worse")
     parser.add_argument("--book", action="store_true", help="put the medians into bench/results, and draw the book's charts anew")
     parser.add_argument("--self-test", action="store_true", help="check the comparison, and run nothing")
@@ -140,7 +141,10 @@ def main():
     if options.self_test:
         self_test()
         return 0
-    unknown = set(options.names) - {"interpreter", *BENCHES}
+    # `--json NAME` takes a bench for a file.
+    if options.json in PARTS:
+        parser.error(f"--json stands last, or takes a file, and {options.json} is a bench")
+    unknown = set(options.names) - PARTS.keys()
     if unknown:
         parser.error(f"there is no {', '.join(sorted(unknown))}")
     stored = None
@@ -150,25 +154,35 @@ def main():
                 stored = json.load(file)["ms"]
         except (OSError, ValueError, KeyError, TypeError) as error:
             parser.error(f"{options.compare} is no file of --json: {error}")
-    devices = output([options.bin, "devices"])[0].strip().splitlines()
+        few = min(map(len, stored.values()), default=0)
+        if min(few, options.reps) < LEAST:
+            parser.error(f"--compare needs {LEAST} repetitions of both runs at least: of fewer no spread is known")
+    try:
+        devices = output([options.bin, "devices"])[0].strip().splitlines()
+    except Failed as error:
+        parser.error(str(error))
     has_gpu = any(line.startswith("cuda:0") for line in devices)
     if options.book and not has_gpu:
         parser.error("--book needs a GPU: the book's charts are of one")
     found, failed = measure(options, has_gpu)
+    told = sys.stderr if options.json == "-" else sys.stdout
     for name, times in found.items():
-        print(f"{name:<48} {statistics.median(times):10.2f} ms  spread {spread(times):8.2f}")
+        print(f"{name:<56} {statistics.median(times):10.3f} ms  spread {spread(times):8.3f}", file=told)
     if options.json:
         commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip()
         about = {"date": f"{datetime.date.today()}", "commit": commit, "devices": devices, "system": platform.platform()}
-        with open(options.json, "w") as file:
-            json.dump({**about, "ms": found}, file, indent=1)
-            file.write("\n")
+        text = json.dumps({**about, "ms": found}, indent=1) + "\n"
+        if options.json == "-":
+            sys.stdout.write(text)
+        else:
+            with open(options.json, "w") as file:
+                file.write(text)
     if options.book:
         write_book(options, found, "; ".join(devices))
     worse = False
     if stored is not None:
         lines, worse = compare(stored, found)
-        print("\n".join(lines) or "nothing changed by more than it spreads")
+        print("\n".join(lines) or "nothing changed by more than it spreads", file=told)
     return 1 if worse or failed else 0
 
 

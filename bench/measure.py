@@ -19,6 +19,8 @@ def output(command, limit=300):
         done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=limit)
     except subprocess.TimeoutExpired:
         raise Failed(f"{command[0]} did not end in {limit} s") from None
+    except OSError as error:
+        raise Failed(f"{command[0]} cannot be run: {error.strerror}") from None
     if done.returncode != 0:
         raise Failed((done.stderr or done.stdout).strip() or f"{command[0]} ended with {done.returncode}")
     return done.stdout, done.stderr

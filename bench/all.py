@@ -62,8 +62,9 @@ def compare(old, new):
         if abs(after - before) > noise:
             word = "worse" if after > before else "better"
             worse |= after > before
-            lines.append(f"{word:<7} {name}: {before:.3f} ms, now {after:.3f} ms ({after / before:.2f} times, spread {noise:.3f})")
-    missing = sorted(old.keys() - new.keys())
+            lines.append(f"{word:<7} {name}: {before:.5g} ms, now {after:.5g} ms ({after / before:.2f} times, spread {noise:.3g})")
+    parts_now = {name.split('/')[0] for name in new}
+    missing = sorted(name for name in old.keys() - new.keys() if name.split('/')[0] in parts_now)
     return lines + [f"not measured now: {name}" for name in missing], worse
 
 
@@ -113,10 +114,10 @@ def write_book(options, found, devices):
 
 
 def self_test():
-    old = {"a": [10.0, 11.0], "b": [10.0, 10.1], "c": [5.0], "d": [9.0, 9.1]}
-    new = {"a": [11.4, 11.6], "b": [12.0, 12.2], "d": [7.0, 7.1]}
+    old = {"x/a": [10.0, 11.0], "x/b": [10.0, 10.1], "x/c": [5.0], "x/d": [9.0, 9.1], "y/a": [1.0]}
+    new = {"x/a": [11.4, 11.6], "x/b": [12.0, 12.2], "x/d": [7.0, 7.1]}
     lines, worse = compare(old, new)
-    assert worse and [line.split(":")[0].split() for line in lines] == [["worse", "b"], ["better", "d"], ["not", "measured", "now"]], lines
+    assert worse and [line.split(":")[0].split() for line in lines] == [["worse", "x/b"], ["better", "x/d"], ["not", "measured", "now"]], lines
     rows = updated("native.tsv", [{"kernel": "hash", "threads": "8", "native": "1.00", "wasmtime": "2"}], {"native/hash/native": [3.0, 5.0]})
     assert rows == [{"kernel": "hash", "threads": "8", "native": "4", "wasmtime": "-"}], rows
     rows = updated("batch.tsv", [{"program": "blur", "gpu_run": "1", "wasmtime": "2"}], {"batch/blur/gpu_run": [10.0]})
@@ -125,7 +126,7 @@ def self_test():
         rows = chart.read(chart.RESULTS / file)[1]
         assert columns.keys() <= rows[0].keys(), file
     parts.self_test()
-    assert compare(old, {"a": [10.5], "b": [10.0], "c": [5.0], "d": [9.0]}) == ([], False)
+    assert compare(old, {"x/a": [10.5], "x/b": [10.0], "x/c": [5.0], "x/d": [9.0]}) == ([], False)
 
 
 def main():
@@ -167,7 +168,7 @@ def main():
     found, failed = measure(options, has_gpu)
     told = sys.stderr if options.json == "-" else sys.stdout
     for name, times in found.items():
-        print(f"{name:<56} {statistics.median(times):10.3f} ms  spread {spread(times):8.3f}", file=told)
+        print(f"{name:<56} {statistics.median(times):11.5g} ms  spread {spread(times):9.3g}", file=told)
     if options.json:
         commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip()
         about = {"date": f"{datetime.date.today()}", "commit": commit, "devices": devices, "system": platform.platform()}

@@ -149,7 +149,7 @@ pub(super) fn marks(program: &Program) -> Vec<(u32, u16)> {
 }
 
 /// How long before the end of a period lanes begin to look at the time. Their slices are shorter.
-const SOON: Duration = Duration::from_micros(100);
+const SOON: Duration = Duration::from_micros(50);
 
 /// Counts periods where lanes are threads of this machine: they need not ask for the time then.
 pub(super) struct Ticker {

@@ -62,7 +62,8 @@ def compare(old, new):
         if abs(after - before) > noise:
             word = "worse" if after > before else "better"
             worse |= after > before
-            lines.append(f"{word:<7} {name}: {before:.5g} ms, now {after:.5g} ms ({after / before:.2f} times, spread {noise:.3g})")
+            times = f"{after / before:.2f} times, " if before else ""
+            lines.append(f"{word:<7} {name}: {before:.5g} ms, now {after:.5g} ms ({times}spread {noise:.3g})")
     parts_now = {name.split('/')[0] for name in new}
     missing = sorted(name for name in old.keys() - new.keys() if name.split('/')[0] in parts_now)
     return lines + [f"not measured now: {name}" for name in missing], worse
@@ -86,13 +87,16 @@ BOOK = {
 
 
 def updated(file, rows, found):
-    """The rows of a file of bench/results with the medians of this run; times that were not measured are left out."""
+    """The rows of a file of bench/results with the medians of this run; what was not measured stays."""
     bench, columns = BOOK[file]
 
     def number(row, column):
         name, of_ms = columns[column]
         times = found.get(f"{bench}/{next(iter(row.values()))}/{name}")
-        return f"{of_ms(statistics.median(times)):.4g}" if times else "-"
+        if not times:
+            return row[column]
+        value = of_ms(statistics.median(times))
+        return f"{value:.0f}" if value >= 1000 else f"{value:.4g}"
 
     return [{column: number(row, column) if column in columns else row[column] for column in row} for row in rows]
 
@@ -107,7 +111,7 @@ def write_book(options, found, devices):
         rows = updated(file, rows, found)
         date = f"{datetime.date.today():%d %B %Y}"
         unit = {"batch.tsv": "processes a second", "heap.tsv": "millions of blocks a second"}.get(file, "milliseconds")
-        notes = [f"bench/all.sh --book, {date}: {unit}, medians of {options.reps} runs", devices]
+        notes = [f"bench/all.sh --book, {date}: {unit}, medians of {options.reps} runs; columns that were not measured are of before", devices]
         lines = [f"# {note}" for note in notes] + ["\t".join(rows[0])] + ["\t".join(row.values()) for row in rows]
         path.write_text("\n".join(lines) + "\n")
     chart.main([])
@@ -119,9 +123,9 @@ def self_test():
     lines, worse = compare(old, new)
     assert worse and [line.split(":")[0].split() for line in lines] == [["worse", "x/b"], ["better", "x/d"], ["not", "measured", "now"]], lines
     rows = updated("native.tsv", [{"kernel": "hash", "threads": "8", "native": "1.00", "wasmtime": "2"}], {"native/hash/native": [3.0, 5.0]})
-    assert rows == [{"kernel": "hash", "threads": "8", "native": "4", "wasmtime": "-"}], rows
+    assert rows == [{"kernel": "hash", "threads": "8", "native": "4", "wasmtime": "2"}], rows
     rows = updated("batch.tsv", [{"program": "blur", "gpu_run": "1", "wasmtime": "2"}], {"batch/blur/gpu_run": [10.0]})
-    assert rows == [{"program": "blur", "gpu_run": "1e+05", "wasmtime": "-"}], rows
+    assert rows == [{"program": "blur", "gpu_run": "100000", "wasmtime": "2"}], rows
     for file, (_, columns) in BOOK.items():
         rows = chart.read(chart.RESULTS / file)[1]
         assert columns.keys() <= rows[0].keys(), file
@@ -148,6 +152,8 @@ def main():
     unknown = set(options.names) - PARTS.keys()
     if unknown:
         parser.error(f"there is no {', '.join(sorted(unknown))}")
+    # Scripts run in other folders.
+    options.bin = os.path.abspath(options.bin)
     stored = None
     if options.compare:
         try:

@@ -31,12 +31,19 @@ INTERPRETED = re.compile(r"(\w+) +(\w+) +(\d+) threads +([\d.]+) ms")
 THREADS = re.compile(r"(.+?) +(\d+) threads: +(.*)")
 MICROSECONDS = re.compile(r"(?:(write|read) )? *([\d.]+) us(?: a (call|read of \d+))?")
 # Of bench/debug.sh: what is shown, threads, milliseconds.
-RECORDS = re.compile(r"(small records|mandelbrot) (.+?) +(\d+) threads .*?([\d.]+)(?: ms|; )")
+RECORDS = re.compile(r"(small records|mandelbrot) (.+?) +(\d+) threads +(?:(\d+) rows: )?([\d.]+)(?: ms|; )")
+
+
+def matched(pattern, line):
+    found = pattern.match(line)
+    if not found:
+        raise Failed(f"nothing can be read from {line!r}")
+    return found.groups()
 
 
 def interpreter(options, has_gpu):
     for line in output([f"{BENCH}/run.sh", options.bin], limit=LIMIT)[0].splitlines():
-        name, device, threads, ms = INTERPRETED.match(line).groups()
+        name, device, threads, ms = matched(INTERPRETED, line)
         yield f"{name}/{device}/{threads}", float(ms)
 
 
@@ -44,6 +51,8 @@ def table(name, options, has_gpu):
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "medians.tsv")
         command = [f"{BENCH}/{name}/run.sh", "--bin", options.bin, "--reps", "1", "--tsv", path]
+        if name == "native" and options.book:
+            command += ["--wasmtime", "1"]
         output(command + ([] if has_gpu else TABLES[name]), limit=LIMIT)
         with open(path) as file:
             lines = [line.rstrip("\n").split("\t") for line in file if not line.startswith("#")]
@@ -51,7 +60,10 @@ def table(name, options, has_gpu):
     for row in rows:
         for head, text in zip(heads[1:], row[1:]):
             if head not in WORDS and text not in ("-", ""):
-                yield f"{row[0]}/{head}", float(text)
+                try:
+                    yield f"{row[0]}/{head}", float(text)
+                except ValueError:
+                    raise Failed(f"{row[0]}: {head} is {text!r}") from None
 
 
 def batch(options, has_gpu):
@@ -59,7 +71,7 @@ def batch(options, has_gpu):
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "rates.json")
         count = 20_000 if has_gpu else 200
-        os.environ["GPU_RUN"] = os.path.abspath(options.bin)
+        os.environ["GPU_RUN"] = options.bin
         output([f"{BENCH}/batch/run.sh", "--count", count, "--json", path], limit=LIMIT)
         with open(path) as file:
             rows = json.load(file)
@@ -87,7 +99,7 @@ def heap(options, has_gpu):
 def lines(script, options, has_gpu):
     """Of a request, or of a piece of a file."""
     for line in output([f"{BENCH}/{script}.sh", options.bin], limit=LIMIT)[0].splitlines():
-        what, threads, rest = THREADS.match(line).groups()
+        what, threads, rest = matched(THREADS, line)
         for kind, us, each in MICROSECONDS.findall(rest):
             yield f"{(kind or each).replace(' ', '-')}/{what.replace(' ', '')}/{threads}", float(us) / 1e3
 
@@ -96,8 +108,9 @@ def debug(options, has_gpu):
     for line in output([f"{BENCH}/debug.sh", options.bin], limit=LIMIT)[0].splitlines():
         found = RECORDS.match(line)
         if found:
-            what, with_options, threads, ms = found.groups()
-            yield f"{what.replace(' ', '-')}/{with_options.replace(' ', '')}/{threads}", float(ms)
+            what, with_options, threads, rows, ms = found.groups()
+            size = f"{threads}x{rows}" if rows else threads
+            yield f"{what.replace(' ', '-')}/{with_options.replace(' ', '')}/{size}", float(ms)
 
 
 def of_table(name):
@@ -130,8 +143,7 @@ def missing(name, has_gpu):
         if not shutil.which(os.environ.get("CLANG", "clang++-22")):
             return "it needs clang 22"
     if name in ("ordinary", "parallel", "tasks") and not shutil.which("cargo"):
-        target = f"{BENCH}/{name}/target"
-        if not os.path.isdir(target):
+        if not os.path.isdir(f"{BENCH}/{name}/target/release"):
             return "it needs cargo"
     return None
 
@@ -147,9 +159,9 @@ def self_test():
     what, threads, rest = found(THREADS, line)
     assert MICROSECONDS.findall(rest) == [("write", "5.00", ""), ("read", "2.00", "")], rest
     line = "small records --device cpu                                   2 threads       80.5 ms       4.97 M/s"
-    assert found(RECORDS, line) == ("small records", "--device cpu", "2", "80.5"), line
+    assert found(RECORDS, line) == ("small records", "--device cpu", "2", None, "80.5"), line
     line = "mandelbrot --device cpu                                      2 threads     256 rows: 61.20 ms; 60.00 if unwanted: +2.0 %"
-    assert found(RECORDS, line) == ("mandelbrot", "--device cpu", "2", "61.20"), line
+    assert found(RECORDS, line) == ("mandelbrot", "--device cpu", "2", "256", "61.20"), line
     assert missing("heap", False) and missing("native", False) and missing("batch", False) is None
     for name in PARTS:
         missing(name, True)

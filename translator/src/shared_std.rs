@@ -36,41 +36,78 @@ pub struct Shared {
     pub allocators: Vec<String>,
 }
 
+/// The functions of a module that keep such state. Names are looked at once, however many exports reach them.
+struct Keepers {
+    graph: CallGraph,
+    std: Vec<(u32, String)>,
+    allocators: Vec<(u32, String)>,
+}
+
+impl Keepers {
+    fn of(module: &Module<'_>) -> Keepers {
+        let mut found = Keepers {
+            graph: CallGraph::new(module),
+            std: Vec::new(),
+            allocators: Vec::new(),
+        };
+        for func in module.imported_funcs.len() as u32..module.func_count() {
+            let name = module.func_display_name(func);
+            if is_allocator(&name) && !uses_heap(module, &found.graph, func) {
+                found.allocators.push((func, name.clone()));
+            }
+            if is_shared_std(&name) {
+                found.std.push((func, name));
+            }
+        }
+        found
+    }
+
+    /// What `roots` can reach.
+    fn reached(&self, roots: &[u32]) -> Shared {
+        let reachable = self.graph.reachable(roots.iter().copied());
+        let names = |of: &[(u32, String)]| {
+            let reached = of.iter().filter(|(func, _)| reachable[*func as usize]);
+            reached.map(|(_, name)| name.clone()).collect()
+        };
+        Shared {
+            std: names(&self.std),
+            allocators: names(&self.allocators),
+        }
+    }
+}
+
 /// What each exported function would share, by its name.
 pub(crate) fn shared_by_exports(module: &Module<'_>) -> Vec<(String, Shared)> {
+    let keepers = Keepers::of(module);
     let exports = module.exports.iter();
     let functions = exports.filter(|export| export.kind == wasmparser::ExternalKind::Func);
-    let shared = functions.map(|export| {
-        let root = [export.index];
-        let shared = Shared {
-            std: shared_std(module, &root),
-            allocators: own_allocators(module, &root),
-        };
-        (export.name.to_owned(), shared)
-    });
+    let shared = functions.map(|export| (export.name.to_owned(), keepers.reached(&[export.index])));
     shared.collect()
 }
 
 /// Readable names of such functions that `roots` (or, if empty, all exports) can reach.
 pub fn shared_std(module: &Module<'_>, roots: &[u32]) -> Vec<String> {
-    let graph = CallGraph::new(module);
-    let reachable = match roots {
-        [] => graph.reachable(graph.roots().iter().copied()),
-        roots => graph.reachable(roots.iter().copied()),
+    let keepers = Keepers::of(module);
+    let roots = match roots {
+        [] => keepers.graph.roots(),
+        roots => roots,
     };
-    let imported = module.imported_funcs.len() as u32;
-    let names = (imported..module.func_count()).filter(|func| reachable[*func as usize]);
-    names
-        .map(|func| module.func_display_name(func))
-        .filter(|name| PATHS.iter().any(|path| has_path(name, path)) && !name.contains(HARMLESS))
-        .collect()
+    keepers.reached(roots).std
 }
 
-/// Whether a path is in a name, from the beginning of an identifier on: `std::sync::` is not in `gpu_std::sync::`.
-fn has_path(name: &str, path: &str) -> bool {
+/// Whether a name is that of a function of std that keeps such state.
+fn is_shared_std(name: &str) -> bool {
+    let paths = name.match_indices("std::");
+    let mut starts = paths
+        .filter(|(at, _)| begins_path(name, *at))
+        .map(|(at, _)| &name[at..]);
+    starts.any(|rest| PATHS.iter().any(|path| rest.starts_with(path))) && !name.contains(HARMLESS)
+}
+
+/// Whether an identifier begins there: `std::sync::` is not in `gpu_std::sync::`.
+fn begins_path(name: &str, at: usize) -> bool {
     let of_identifier = |c: char| c.is_alphanumeric() || c == '_';
-    name.match_indices(path)
-        .any(|(at, _)| !name[..at].ends_with(of_identifier))
+    !name[..at].ends_with(of_identifier)
 }
 
 /// Names of functions by which programs ask an allocator of their own for memory: C's, Rust's `#[global_allocator]`,
@@ -97,30 +134,23 @@ const ALLOCATOR_ENDS: &[&str] = &[" as core::alloc::global::GlobalAlloc>::alloc"
 /// Readable names of allocators that `roots` can reach and that do not have their memory from the device's heap. What
 /// they keep is the program's, and mostly made for one thread.
 pub fn own_allocators(module: &Module<'_>, roots: &[u32]) -> Vec<String> {
+    Keepers::of(module).reached(roots).allocators
+}
+
+fn is_allocator(name: &str) -> bool {
+    ALLOCATORS.contains(&name) || ALLOCATOR_ENDS.iter().any(|end| name.ends_with(end))
+}
+
+/// Whether a function reaches the device's heap.
+fn uses_heap(module: &Module<'_>, graph: &CallGraph, func: u32) -> bool {
     const OF_HEAP: [&str; 4] = ["alloc", "alloc_zero", "realloc", "alloc_batch"];
-    let graph = CallGraph::new(module);
     let functions = module.imports.iter().filter(|import| {
         let ty = import.ty;
         matches!(ty, wasmparser::TypeRef::Func(_) | wasmparser::TypeRef::FuncExact(_))
     });
-    let of_heap: Vec<bool> = functions
-        .map(|import| import.module == crate::lower::GPU_MODULE && OF_HEAP.contains(&import.name))
-        .collect();
-    let reachable = graph.reachable(roots.iter().copied());
-    let imported = module.imported_funcs.len() as u32;
-    (imported..module.func_count())
-        .filter(|func| reachable[*func as usize])
-        .map(|func| (func, module.func_display_name(func)))
-        .filter(|(_, name)| ALLOCATORS.contains(&name.as_str()) || ALLOCATOR_ENDS.iter().any(|end| name.ends_with(end)))
-        .filter(|(func, _)| {
-            let reaches = graph.reachable([*func]);
-            !of_heap
-                .iter()
-                .zip(&reaches)
-                .any(|(of_heap, reached)| *of_heap && *reached)
-        })
-        .map(|(_, name)| name)
-        .collect()
+    let of_heap = functions.map(|import| import.module == crate::lower::GPU_MODULE && OF_HEAP.contains(&import.name));
+    let reached = graph.reachable([func]);
+    of_heap.zip(reached).any(|(of_heap, reached)| of_heap && reached)
 }
 
 #[cfg(test)]
@@ -151,8 +181,8 @@ mod tests {
 
     #[test]
     fn other_crates_are_not_std() {
-        assert!(has_path("<gpu_std::a as std::sync::once::B>::call", "std::sync::once"));
-        assert!(!has_path("<gpu_std::sync::once::Once>::run", "std::sync::once"));
+        assert!(is_shared_std("<gpu_std::a as std::sync::once::B>::call"));
+        assert!(!is_shared_std("<gpu_std::sync::once::Once>::run"));
     }
 
     #[test]

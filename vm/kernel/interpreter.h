@@ -29,7 +29,7 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
   u32 header = thread.header;
   u32 depth = thread.depth;
   u32 instance_index = thread.instance;
-  u32 budget = samples::slice(launch, code);
+  u32 budget = samples::slice(launch, id);
   u64 *const globals = thread.globals;
 
   const Instance *instance = &launch.instances[instance_index];

@@ -321,6 +321,9 @@ struct SampledThread {
   u32 mark;  // word of its last `visit`
   u32 mark_depth;  // frames on the stack there
   u32 state;  // a ThreadState, when it left its lane; while it is on one, THREAD_Runnable
+  // Where the host counts the time: branches in its slices without a `visit`, and whether the last slice had none.
+  u32 branches;
+  u32 plain;
   u32 pad;
 };
 struct Samples {
@@ -328,16 +331,14 @@ struct Samples {
   SampledThread *threads;
   u64 period_ns;
   u64 period;  // of a lane's time: see `samples::lane_time`
-  // Where lanes have no cycles: the host's periods since the run began, the store's code without a `visit`, and whether the next
-  // period ends soon, so that the code with them is to run.
-  u64 ticks;
-  const u64 *plain;
+  u64 ticks;  // where lanes have no cycles: the host's periods since the run began
+  const u64 *plain;  // then also the store's code without a `visit`
   u32 capacity;  // of groups
   mutable u32 lost;  // samples for which there was no group left
   u32 weight;  // for how many a sample counts: of many lanes each has fewer
   u32 mark_threads;  // of which there are marks, a multiple of MARK_GROUP: threads with higher ids share them
   u32 *marks;  // of compiled code, by groups of threads, at a multiple of a group's bytes; null: the run has none
-  u32 soon;
+  u32 soon;  // 1: such a period ends soon, so that lanes are to run the code with them
   u32 pad;
 };
 

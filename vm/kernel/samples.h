@@ -31,12 +31,17 @@ struct Place {
   }
 };
 
-// The lane's time: in cycles, or in ticks of the host's clock where a look at the time is dear. A tick that comes late counts
-// for those that it stands for: for the threads that run when it comes, which are there by chance.
+// The lane's time: in cycles, or in ticks of the host's clock where a look at the time is dear. A tick that comes late stands
+// for several, all of which count for the threads that run then.
 GPU_RUN_INLINE u64 lane_time(const Samples &samples) { return gpu_run::lane_time(&samples.ticks); }
 
-// The code that a thread runs until its slice ends. Where the host counts the time, that has a `visit` only shortly before a
-// period ends: each costs as much as a call. What the thread did before the slice's first one is where the slice begins.
+// Branches in a slice without a `visit`. It is to end in the time between the host's word that a period ends soon and that
+// end: a slice that takes longer sees the tick only at its own end, which is at a branch. So there are fewer then. Primes do not
+// end at the same place of a loop each time.
+constexpr u32 MOST_BRANCHES = 2003, LEAST_BRANCHES = 61;
+
+// The code that a thread runs until its slice ends. Where the host counts the time, there is no `visit` in it but shortly before
+// a period ends: each costs as much as a call. Until its first one the thread is where the slice begins.
 GPU_RUN_INLINE const u64 *code(const Launch &launch, const Thread &thread, u32 id) {
   if (!HAS_TICKS || !launch.samples) return launch.code;
   const Samples &samples = *launch.samples;
@@ -44,12 +49,24 @@ GPU_RUN_INLINE const u64 *code(const Launch &launch, const Thread &thread, u32 i
   sampled.mark = thread.pc;
   sampled.mark_depth = thread.depth;
   // Relaxed: either code does the same.
-  return load_relaxed_system(&samples.soon) ? launch.code : samples.plain;
+  sampled.plain = !load_relaxed_system(&samples.soon);
+  return sampled.plain ? samples.plain : launch.code;
 }
 
-// Branches until the slice ends. One without a `visit` may be longer: few samples are of where it ends.
-GPU_RUN_INLINE u32 slice(const Launch &launch, const u64 *code) {
-  return HAS_TICKS && code != launch.code ? launch.slice * 4 : launch.slice;
+// Branches until the slice ends.
+GPU_RUN_INLINE u32 slice(const Launch &launch, u32 id) {
+  if (!HAS_TICKS || !launch.samples) return launch.slice;
+  const SampledThread &sampled = launch.samples->threads[id];
+  return sampled.plain ? sampled.branches : launch.slice;
+}
+
+// A tick was seen at the end of a slice without a `visit`, or at one.
+GPU_RUN_INLINE void shorten(SampledThread &sampled) {
+  sampled.branches = sampled.branches / 2 < LEAST_BRANCHES ? LEAST_BRANCHES : sampled.branches / 2;
+}
+GPU_RUN_INLINE void lengthen(SampledThread &sampled) {
+  const u32 more = sampled.branches + sampled.branches / 32 + 1;
+  sampled.branches = more < MOST_BRANCHES ? more : MOST_BRANCHES;
 }
 
 // Whether a period has gone by since the thread's last sample.
@@ -99,6 +116,7 @@ GPU_RUN_NOINLINE void note_visit(const Launch &launch, Thread &thread, u32 id, M
   SampledThread &sampled = samples.threads[id];
   const u32 count = take_due(samples, sampled);
   if (!count) return;
+  if (HAS_TICKS) lengthen(sampled);
   // As deep as before, it has called nothing that came back: it is in a loop, or was left by a tail call.
   const bool same = sampled.mark_depth == state.depth;
   Place place;
@@ -137,9 +155,10 @@ GPU_RUN_NOINLINE void end_turn(const Launch &launch, u32 id) {
   Thread &thread = launch.threads[id];
   const u32 count = take_due(samples, sampled);
   if (count) {
+    if (HAS_TICKS && sampled.plain) shorten(sampled);
     if (thread.state != THREAD_Ended) note_at_rest(launch, thread, id, THREAD_Runnable, count);
     if (thread.state == THREAD_Ended && sampled.mark) {
-      note(samples, id, {THREAD_Runnable, sampled.mark, 1, 0, {}}, count);
+      note(samples, id, {THREAD_Runnable, sampled.mark, sampled.mark_depth, 0, {}}, count);
     }
   }
   sampled.state = thread.state;
@@ -167,6 +186,7 @@ GPU_RUN_NOINLINE void begin_turn(const Launch &launch, u32 id) {
     const u64 part = id * 0x9e3779b9u;
     sampled.last = lane_time(samples) - (samples.period * part >> 32);
     sampled.waited = samples.period_ns * part >> 32;
+    sampled.branches = MOST_BRANCHES;
   } else if (shares_lane(launch) || is_wait(state)) {
     sampled.last = lane_time(samples) - sampled.last;
   }

@@ -57,7 +57,7 @@ impl LineSource {
 }
 
 /// Bytes of a module that are looked at to find a line: some instructions.
-const NEAR: u32 = 256;
+const NEAR: u32 = 64;
 
 /// The frames at an offset. If the innermost one has no line, those of what stands before it in the same functions, or after
 /// it.

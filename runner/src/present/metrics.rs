@@ -52,7 +52,7 @@ impl FromStr for Place {
             return Ok(Place::Address(text.to_owned()));
         }
         let is_host = host.parse::<IpAddr>().is_ok() || host.starts_with('[') || host == "localhost";
-        match is_host || port.bytes().all(|byte| byte.is_ascii_digit()) {
+        match is_host || !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) {
             true => Err(format!("`{port}` is no port, a number up to 65535")),
             false => file(),
         }

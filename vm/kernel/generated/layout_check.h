@@ -809,14 +809,16 @@ FIELD(Counts, by_warp, 8, 8);
 FIELD(Counts, words, 16, 4);
 FIELD(Counts, copies, 20, 4);
 
-SIZE(SampledThread, 40);
+SIZE(SampledThread, 48);
 FIELD(SampledThread, left, 0, 8);
 FIELD(SampledThread, last, 8, 8);
 FIELD(SampledThread, waited, 16, 8);
 FIELD(SampledThread, mark, 24, 4);
 FIELD(SampledThread, mark_depth, 28, 4);
 FIELD(SampledThread, state, 32, 4);
-FIELD(SampledThread, pad, 36, 4);
+FIELD(SampledThread, branches, 36, 4);
+FIELD(SampledThread, plain, 40, 4);
+FIELD(SampledThread, pad, 44, 4);
 
 SIZE(Samples, 80);
 FIELD(Samples, groups, 0, 8);

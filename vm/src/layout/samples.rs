@@ -49,6 +49,8 @@ twins! { SAMPLE_TWINS:
         mark: u32,
         mark_depth: u32,
         state: u32,
+        branches: u32,
+        plain: u32,
         pad: u32,
     }
     struct Samples {

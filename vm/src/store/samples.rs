@@ -98,6 +98,11 @@ impl Sampling {
         self.period.unwrap_or_default()
     }
 
+    /// Notes that words of the store's code have changed.
+    pub(super) fn forget_code(&mut self) {
+        self.plain_of = 0;
+    }
+
     /// The record of the run under way, as it began, if samples are taken of it.
     pub(super) fn record_in_use(&self) -> Option<layout::Samples> {
         self.now
@@ -148,7 +153,7 @@ pub(super) fn marks(program: &Program) -> Vec<(u32, u16)> {
     marks
 }
 
-/// How long before the end of a period lanes begin to look at the time. Their slices are shorter.
+/// How long before the end of a period lanes begin to look at the time. Most of their slices are shorter: see `samples.h`.
 const SOON: Duration = Duration::from_micros(50);
 
 /// Counts periods where lanes are threads of this machine: they need not ask for the time then.
@@ -178,14 +183,14 @@ impl Ticker {
             // All are relaxed: lanes read a count, and which of two codes they run, which do the same.
             while !stopped.load(Ordering::Relaxed) {
                 soon.store(1, Ordering::Relaxed);
-                // Threads sleep longer than they ask. So a period may end late, but never before lanes know.
+                // Threads sleep longer than they ask. So a period may end late, but not before lanes had that time to know.
                 std::thread::park_timeout(SOON.min(period));
                 let passed = nanoseconds(begin.elapsed()) / nanoseconds(period);
                 ticks.store(passed, Ordering::Relaxed);
                 let next = Duration::from_nanos((passed + 1) * nanoseconds(period));
                 let rest = next.saturating_sub(begin.elapsed() + SOON);
                 // Where periods are short lanes look all the time.
-                if rest > SOON {
+                if rest > SOON && !stopped.load(Ordering::Relaxed) {
                     soon.store(0, Ordering::Relaxed);
                     std::thread::park_timeout(rest);
                 }

@@ -177,6 +177,7 @@ impl Store {
     /// Writes the code of a program that has notes of visits anew, at `code_start`. Notes begin with none. No kernel runs.
     pub(super) fn rewrite_code(&mut self, program: &Arc<Program>, code_start: u32, form: Form<'_>) -> DeviceResult<()> {
         let at = self.code.ptr + 8 * u64::from(code_start);
+        self.sampling.forget_code();
         let blocks = self.blocks(program);
         let (marked, loops, mixed) = match form {
             Form::Plain => (Vec::new(), &[][..], false),

@@ -64,9 +64,9 @@ def compare(old, new):
             worse |= after > before
             times = f"{after / before:.2f} times, " if before else ""
             lines.append(f"{word:<7} {name}: {before:.5g} ms, now {after:.5g} ms ({times}spread {noise:.3g})")
-    parts_now = {name.split('/')[0] for name in new}
-    missing = sorted(name for name in old.keys() - new.keys() if name.split('/')[0] in parts_now)
-    return lines + [f"not measured now: {name}" for name in missing], worse
+    benches = {name.split("/")[0] for name in new}
+    left = sorted(name for name in old.keys() - new.keys() if name.split("/")[0] in benches)
+    return lines + [f"not measured now: {name}" for name in left], worse
 
 
 def same(ms):
@@ -107,8 +107,7 @@ def write_book(options, found, devices):
         if not any(key.startswith(f"{bench}/") for key in found):
             continue
         path = chart.RESULTS / file
-        before, rows = chart.read(path)
-        rows = updated(file, rows, found)
+        rows = updated(file, chart.read(path)[1], found)
         date = f"{datetime.date.today():%d %B %Y}"
         unit = {"batch.tsv": "processes a second", "heap.tsv": "millions of blocks a second"}.get(file, "milliseconds")
         notes = [f"bench/all.sh --book, {date}: {unit}, medians of {options.reps} runs; columns that were not measured are of before", devices]

@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import tempfile
+from functools import partial
 
 from measure import BENCH, Failed, output
 
@@ -113,21 +114,13 @@ def debug(options, has_gpu):
             yield f"{what.replace(' ', '-')}/{with_options.replace(' ', '')}/{size}", float(ms)
 
 
-def of_table(name):
-    return lambda options, has_gpu: table(name, options, has_gpu)
-
-
-def of_lines(script):
-    return lambda options, has_gpu: lines(script, options, has_gpu)
-
-
 PARTS = {
     "interpreter": interpreter,
-    **{name: of_table(name) for name in TABLES},
+    **{name: partial(table, name) for name in TABLES},
     "batch": batch,
     "heap": heap,
-    "requests": of_lines("requests"),
-    "files": of_lines("files"),
+    "requests": partial(lines, "requests"),
+    "files": partial(lines, "files"),
     "debug": debug,
 }
 
@@ -149,19 +142,16 @@ def missing(name, has_gpu):
 
 
 def self_test():
-    def found(pattern, line):
-        return pattern.match(line).groups()
-
     line = "--device cpu                               1 threads:     5.05 us a call on each,    0.198 M/s in all"
-    what, threads, rest = found(THREADS, line)
+    what, threads, rest = matched(THREADS, line)
     assert (what, threads) == ("--device cpu", "1") and MICROSECONDS.findall(rest) == [("", "5.05", "call")], rest
     line = "cpu, --tmpfs                 1 threads: write     5.00 us,    0.75 GB/s; read     2.00 us,    1.90 GB/s; 3 requests"
-    what, threads, rest = found(THREADS, line)
+    what, threads, rest = matched(THREADS, line)
     assert MICROSECONDS.findall(rest) == [("write", "5.00", ""), ("read", "2.00", "")], rest
     line = "small records --device cpu                                   2 threads       80.5 ms       4.97 M/s"
-    assert found(RECORDS, line) == ("small records", "--device cpu", "2", None, "80.5"), line
+    assert matched(RECORDS, line) == ("small records", "--device cpu", "2", None, "80.5"), line
     line = "mandelbrot --device cpu                                      2 threads     256 rows: 61.20 ms; 60.00 if unwanted: +2.0 %"
-    assert found(RECORDS, line) == ("mandelbrot", "--device cpu", "2", "256", "61.20"), line
+    assert matched(RECORDS, line) == ("mandelbrot", "--device cpu", "2", "256", "61.20"), line
     assert missing("heap", False) and missing("native", False) and missing("batch", False) is None
     for name in PARTS:
         missing(name, True)

@@ -37,10 +37,11 @@ impl FromStr for Place {
     /// An address ends with a port, and has no `/`. What is nearly one names no file, unless a folder stands before it.
     fn from_str(text: &str) -> Result<Place, Self::Err> {
         let file = || Ok(Place::File(text.into()));
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         if text.contains(['/', '\\']) {
             return file();
         }
-        if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        if is_number(text) {
             return Err(format!(
                 "an address stands before a port, as in 127.0.0.1:{text}; a file of that name is ./{text}"
             ));
@@ -52,7 +53,7 @@ impl FromStr for Place {
             return Ok(Place::Address(text.to_owned()));
         }
         let is_host = host.parse::<IpAddr>().is_ok() || host.starts_with('[') || host == "localhost";
-        match is_host || !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) {
+        match is_host || is_number(port) {
             true => Err(format!("`{port}` is no port, a number up to 65535")),
             false => file(),
         }

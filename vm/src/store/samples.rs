@@ -14,7 +14,7 @@ use super::Store;
 use super::run::{GROUP_BYTES, Observer, Sized};
 use crate::counts::Kind;
 use crate::device::DeviceResult;
-use crate::layout::{self, MARK_GROUP, Ptr, VISIT_CALLED, VISIT_OFTEN, VISIT_OPCODE};
+use crate::layout::{self, MARK_GROUP, Ptr, VISIT_CALLED, VISIT_OFTEN};
 use crate::stands::{Doing, SampleGroup, Samples, doing_in, long_kind};
 
 /// Groups of samples with the same calls that are told apart.
@@ -282,21 +282,18 @@ impl Store {
 
     /// The store's code as it was before each `visit` took the place of an opcode.
     fn plain_code(&mut self) -> DeviceResult<Ptr> {
+        let programs = Programs::of(self);
         let (device, sampling) = (&mut *self.device, &mut self.sampling);
         let plain = sampling.plain.at_least(device, self.code.len)?;
         if sampling.plain_of != self.code.len {
-            let visits = &self.visits.by_word;
             let mut code = vec![0u64; self.code.len as usize / 8];
-            let mut opcodes = vec![0u16; visits.len as usize / 2];
-            // SAFETY: as much as there is, and room for as much as the code; no kernel runs.
-            unsafe {
-                device.read(self.code.ptr, bytemuck::cast_slice_mut(&mut code))?;
-                device.read(visits.ptr, bytemuck::cast_slice_mut(&mut opcodes))?;
-                for (word, opcode) in code.iter_mut().zip(opcodes).filter(|(_, opcode)| *opcode != 0) {
-                    *word = *word & !0xffff | u64::from(opcode) & u64::from(VISIT_OPCODE);
-                }
-                device.write(plain, bytemuck::cast_slice(&code))?;
+            // SAFETY: as much as there is; no kernel runs.
+            unsafe { device.read(self.code.ptr, bytemuck::cast_slice_mut(&mut code))? };
+            for (start, program) in programs.iter() {
+                code[start as usize..][..program.code.len()].copy_from_slice(&program.code);
             }
+            // SAFETY: as large as the code; no kernel runs.
+            unsafe { device.write(plain, bytemuck::cast_slice(&code))? };
             sampling.plain_of = self.code.len;
         }
         Ok(plain)

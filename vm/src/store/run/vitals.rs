@@ -226,14 +226,16 @@ impl Watch {
                 }
             }
         }
-        states.busy_lanes = busy.iter().filter(|busy| **busy).count() as u32;
-        if let Some(spawned) = self.vitals.spawned {
-            // Slots are for others when their threads have ended. Each of their threads may be on any lane.
-            let alive = states.new + states.running + states.waiting + states.requesting;
-            let all = u64::from(self.vitals.threads) + spawned;
-            states.ended = all.saturating_sub(alive.into()).try_into().unwrap_or(u32::MAX);
-            states.busy_lanes = states.running.min(lanes);
-        }
+        states.busy_lanes = match self.vitals.spawned {
+            None => busy.iter().filter(|busy| **busy).count() as u32,
+            Some(spawned) => {
+                // Slots are for others when their threads have ended. Each of their threads may be on any lane.
+                let alive = states.new + states.running + states.waiting + states.requesting;
+                let all = u64::from(self.vitals.threads) + spawned;
+                states.ended = all.saturating_sub(alive.into()).try_into().unwrap_or(u32::MAX);
+                states.running.min(lanes)
+            }
+        };
         Ok(states)
     }
 

@@ -2,19 +2,23 @@
 """Makes src/images/live-view.svg: what a terminal shows of a run by --live, from a real run.
 
     docs/live-view.py [--device DEVICE] [--threads N] [ROUNDS]
+    docs/live-view.py --batch PROCESSES [--device DEVICE]
 
-The run is json of bench/ordinary.
+The run is json of bench/ordinary. With --batch it is a batch that makes HTML of this book's pages, and the picture is
+src/images/live-batch.svg.
 
 BIN names the command; without it that is target/release/gpu-run."""
 
 import argparse
 import importlib.util
+import json
 import os
 import re
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-IMAGE = ROOT / "docs/src/images/live-view.svg"
+IMAGES = ROOT / "docs/src/images"
 
 # What runs a command in a terminal, and draws lines.
 spec = importlib.util.spec_from_file_location("progress_line", ROOT / "docs/progress-line.py")
@@ -34,22 +38,39 @@ def views(written):
     return found
 
 
+def of_batch(folder, processes):
+    """A list of so many processes, each with a page of the book as a file."""
+    pages = sorted((ROOT / "docs/src").rglob("*.md"))
+    with open(f"{folder}/list", "w") as out:
+        for number in range(processes):
+            page = pages[number % len(pages)]
+            name = f"{page.stem}-{number}"
+            print(json.dumps({"name": name, "args": ["in.md", "out.html"], "files": {"in.md": str(page)}}), file=out)
+    return ["--from", f"{folder}/list", "--out", f"{folder}/out", "fixtures/wasm/wasi/markdown.wasm"]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="auto")
     parser.add_argument("--threads", default="67584")
+    parser.add_argument("--batch", type=int)
     parser.add_argument("rounds", nargs="?", default="2000")
     options = parser.parse_args()
     bin = os.environ.get("BIN", str(ROOT / "target/release/gpu-run"))
     os.chdir(ROOT)
     os.environ["NO_COLOR"] = "1"
-    command = [bin, "profile", "--live", "--device", options.device, "--compile-time", "10m"]
-    command += ["--threads", options.threads, "--invoke", "json", "bench/ordinary/ordinary.wasm", options.rounds]
-    found = views(progress_line.run(command))
+    common = ["--live", "--device", options.device, "--compile-time", "10m"]
+    with tempfile.TemporaryDirectory() as folder:
+        if options.batch:
+            image, command = IMAGES / "live-batch.svg", [bin, "batch", *common, *of_batch(folder, options.batch)]
+        else:
+            program = ["--invoke", "json", "bench/ordinary/ordinary.wasm", options.rounds]
+            image, command = IMAGES / "live-view.svg", [bin, "profile", *common, "--threads", options.threads, *program]
+        found = views(progress_line.run(command))
     if len(found) < 2:
         raise SystemExit("the run was over before it was looked at twice")
-    IMAGE.write_text(progress_line.draw(found[len(found) // 2]))
-    print(f"{len(found)} views; {IMAGE.relative_to(ROOT)} has one")
+    image.write_text(progress_line.draw(found[len(found) // 2]))
+    print(f"{len(found)} views; {image.relative_to(ROOT)} has one")
 
 
 if __name__ == "__main__":

@@ -18,8 +18,8 @@ use command::{
     watchdog,
 };
 use present::{
-    calls, fault, json, lines, live, log, metrics, output, panic, profile, progress, report, results, sink, stands,
-    stats, terminal, view, writes,
+    calls, fault, json, lines, live, log, metrics, output, panic, processes, profile, progress, report, results, sink,
+    stands, stats, terminal, view, writes,
 };
 
 fn main() -> ExitCode {

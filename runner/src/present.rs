@@ -2,7 +2,7 @@
 //!
 //! [`report`] and [`log`] are for messages, [`terminal`] for the guest's output, [`fault`] for how a run ended,
 //! [`results`] and [`stats`] for what came of it, [`progress`] for how far it is, [`profile`] for where
-//! its time went, [`metrics`] and [`live`] for what it does meanwhile. [`output`] writes all of it.
+//! its time went, [`metrics`] and [`live`] for what it does meanwhile, of a batch by what [`processes`] counts. [`output`] writes all of it.
 
 #[macro_use]
 pub mod output;
@@ -14,6 +14,7 @@ pub mod live;
 pub mod log;
 pub mod metrics;
 pub mod panic;
+pub mod processes;
 pub mod profile;
 pub mod progress;
 pub mod report;

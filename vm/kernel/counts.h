@@ -1,11 +1,12 @@
 // How often basic blocks run, where the host asks for it: what `--profile-mode count` shows.
 //
 // The interpreter adds to a count in memory at each `visit`, which the host has put in place of the first instruction of
-// each block. Compiled code adds to counters in shared memory, which are the hardware block's own: see emit/counts.rs of
-// the PTX compiler. They have 32 bits. Code empties them into the counts in memory before they can be full, and the last
-// lane of the hardware block does so when it ends.
+// blocks: on a GPU of each. Lanes that are threads of the host count at branches, too, which takes much less, and blocks to
+// which nothing else leads have no `visit` there. Compiled code adds to counters in shared memory, which are the hardware
+// block's own: see emit/counts.rs of the PTX compiler. They have 32 bits. Code empties them into the counts in memory before
+// they can be full, and the last lane of the hardware block does so when it ends.
 //
-// Counts order nothing, so accesses of them are relaxed. The host reads them after the kernel has ended.
+// Counts order nothing, so accesses of them are relaxed. The host reads them while the kernel runs, and after it has ended.
 #pragma once
 
 #include "layout.h"
@@ -13,27 +14,36 @@
 namespace gpu_run {
 namespace counts {
 
+#if GPU_RUN_GPU
+
 // Counts the block that begins at word `word` of the store's code.
 GPU_RUN_INLINE void note(const Launch &launch, u32 word) {
   const Counts &counts = *launch.counts;
-#if GPU_RUN_GPU
   // Lanes of a warp at the same block add at once. Multiprocessors have copies, so that few wait for each other.
   const CoalescedGroup together = match_group(word);
-  const u64 at = (u64)(sm_hint() % counts.copies) * counts.words + word;
+  const u64 at = (u64)(sm_hint() & (counts.copies - 1)) * counts.words + word;
   if (!together.is_leader()) return;
   red_add_device(&counts.by_word[at], (u64)together.size);
   if (counts.by_warp) red_add_device(&counts.by_warp[at], (u64)1);
-#else
-  // A lane is a warp of its own. One with a copy of its own is the only one that writes there.
-  const u64 at = (u64)(own_lane() % counts.copies) * counts.words + word;
-  auto add_one = [&](u64 *count) {
-    if (launch.lanes <= counts.copies) store_relaxed_device(count, load_relaxed_device(count) + 1);
-    else red_add_device(count, (u64)1);
-  };
-  add_one(&counts.by_word[at]);
-  if (counts.by_warp) add_one(&counts.by_warp[at]);
-#endif
 }
+
+#else
+
+// Adds 1 to a count that the lane alone writes to.
+inline void add_one(u64 *count) { store_relaxed_device(count, load_relaxed_device(count) + 1); }
+
+// Counts the block that begins at word `word` of the store's code. Each lane has a copy.
+inline void note(const Launch &launch, u32 word) {
+  const Counts &counts = *launch.counts;
+  add_one(&counts.by_word[(u64)own_lane() * counts.words + word]);
+}
+
+// The lane's counts of blocks at branches.
+inline u64 *at_branches(const Launch &launch) {
+  return launch.counts->by_branch + (u64)own_lane() * launch.counts->words;
+}
+
+#endif
 
 #if GPU_RUN_GPU
 

@@ -20,8 +20,9 @@ GPU_RUN_NOINLINE StepResult call_native(const Launch &launch, Thread &thread, Ma
 GPU_RUN_NOINLINE StepResult enter_loop(const Launch &launch, Thread &thread, MachineState &state);
 #endif
 
-// Runs `thread` (number `id` of the launch) on `lane`.
-GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) {
+// The same as `run`. `COUNTS`: counts blocks, on the host.
+template <bool COUNTS>
+GPU_RUN_INLINE void run_counting(const Launch &launch, Thread &thread, u32 id, u32 lane) {
   const u64 *const code = samples::code(launch, thread, id);
   const u64 *pc = code + thread.pc;
   Registers registers = {thread.frame, thread.stride};
@@ -36,6 +37,9 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
   Memory *memory = instance->memories[0];
   u8 *base = memory->base;
   u64 size = load_relaxed_device(&memory->size);
+#if !GPU_RUN_GPU
+  u64 *const counts_at_branches = COUNTS ? counts::at_branches(launch) : nullptr;
+#endif
 
   // Set before every jump to `ended`.
   u32 end_trap;
@@ -68,8 +72,13 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
 #define STEP(words) { if (words == 1) NEXT NEXT2 }
 #define TRAP(kind) { end_trap = (kind); goto ended; }
 #define YIELD goto waiting
-#define BRANCH(distance) { pc += (i64)(i32)(distance); if (--budget == 0) YIELD; FETCH }
-#define BRANCH_IF(condition, distance) { if (condition) BRANCH(distance); NEXT; }
+#if GPU_RUN_GPU
+#define COUNT(at) {}
+#else
+#define COUNT(at) { if (COUNTS) counts::add_one(&counts_at_branches[(at) - code]); }
+#endif
+#define BRANCH(distance) { pc += (i64)(i32)(distance); COUNT(pc) if (--budget == 0) YIELD; FETCH }
+#define BRANCH_IF(condition, distance) { if (condition) BRANCH(distance); COUNT(pc + 1) NEXT; }
 #define LOAD(T, width)                                                                             \
   u64 at = (u64)get32(slot(w, 2)) + slot(w, 3);                                                    \
   if (UNLIKELY(!fits(at, sizeof(T)))) TRAP(TRAP_MemoryOutOfBounds);                                \
@@ -98,6 +107,12 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
 #include "generated/cases.inc"
 
       CASE(visit) {
+        if (COUNTS) {
+          const u16 visit = load_hint(&launch.visits[index_of(pc)]);
+          if (!(visit & VISIT_LATE)) counts::note(launch, index_of(pc));
+          following = (w & ~(u64)0xffff) | (visit & VISIT_OPCODE);
+          continue;
+        }
         const u16 visit = frames::visit(launch, index_of(pc));
 #ifdef GPU_RUN_CALLS_NATIVE
         if ((visit & VISIT_LOOP) && !launch.samples && !launch.counts) {
@@ -129,7 +144,7 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
   u32 sum = get32(slot(w, 2)) + (u32)(i32)(i16)slot(w, 3);                                         \
   set32(slot(w, 1), sum);                                                                          \
   if (semantics::compare(sum, limit)) BRANCH((i16)slot(x, 1));                                     \
-  NEXT2;
+  COUNT(pc + 2) NEXT2;
       CASE(br_i32_add_ne) { ADD_AND_BRANCH(i32_ne, get32(slot(x, 0))) }
       CASE(br_i32_add_lt_s) { ADD_AND_BRANCH(i32_lt_s, get32(slot(x, 0))) }
       CASE(br_i32_add_lt_u) { ADD_AND_BRANCH(i32_lt_u, get32(slot(x, 0))) }
@@ -304,6 +319,7 @@ waiting:
 #undef NEXT2
 #undef TRAP
 #undef YIELD
+#undef COUNT
 #undef BRANCH
 #undef LOAD
 #undef STORE
@@ -311,6 +327,14 @@ waiting:
 #undef LOAD_FAR
 #undef STORE_FAR
 #undef ADD_AND_BRANCH
+}
+
+// Runs `thread` (number `id` of the launch) on `lane`.
+GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) {
+#if !GPU_RUN_GPU
+  if (UNLIKELY(launch.counts)) return run_counting<true>(launch, thread, id, lane);
+#endif
+  run_counting<false>(launch, thread, id, lane);
 }
 
 }  // namespace gpu_run

@@ -349,9 +349,10 @@ constexpr u32 COUNT_PASSES = 4096, COUNT_POLLS = 2048;
 // How often basic blocks have run: see counts.h.
 struct Counts {
   u64 *by_word;  // by word of the store's code, `copies` times
-  u64 *by_warp;  // the same of warps, whatever lanes of them were together; null: nobody asks
+  u64 *by_warp;  // the same of warps, whatever lanes of them were together; null: nobody asks, or each lane is a warp
+  u64 *by_branch;  // the same at branches, of an interpreter whose lanes are threads of the host, each of which has a copy
   u32 words;
-  u32 copies;
+  u32 copies;  // on a GPU a power of 2
 };
 
 constexpr u32 BLOCK_LANES = 512;  // of a hardware block of compiled code, at most
@@ -422,6 +423,7 @@ enum RecordKind : u32 {
   RECORD_Close = 3,  // the thread's open record is complete
   RECORD_Debug = 4,  // pieces of threads' debug messages; see ops/debug.h. `thread` and `stream` are 0
   RECORD_Process = 5,  // a ProcessEnd: the process of a batch whose number is `thread` has ended
+  RECORD_Sample = 6,  // a ProcessSample of such a process
 };
 struct Record {
   u32 kind;  // written last

@@ -70,7 +70,9 @@ GPU_RUN_INLINE void run_slot(Batch &batch, u32 index) {
     while (!next_turn(batch, slot, turn, index)) {
       if (turn.over) return;
     }
+    if (UNLIKELY(slot.launch.samples)) samples::begin_turn(slot.launch, index);
     run(slot.launch, slot.launch.threads[index], index, index);
+    if (UNLIKELY(slot.launch.samples)) samples::end_turn(slot.launch, index);
   }
 }
 

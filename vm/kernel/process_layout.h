@@ -36,6 +36,17 @@ struct ProcessEnd {
   u32 backtrace[BACKTRACE];  // of a trap; else it is not sent
 };
 
+// Samples of a process, as the host is told.
+struct ProcessSample {
+  u64 count;
+  u32 state;  // as in Sample, as what follows
+  u32 pc;
+  u32 frames;
+  u32 more;  // 1: there are calls further out
+  u32 pad[2];
+  u32 calls[SAMPLE_CALLS];  // as many are sent as there are frames, and up to three more
+};
+
 // Where processes run, one after the other: all that one has for itself, in the lane with the slot's number.
 struct alignas(16) ProcessSlot {
   Memory memory;

@@ -151,6 +151,8 @@ GPU_RUN_NOINLINE void prepare(const Batch &batch, ProcessSlot &slot, u32 index, 
   thread.random = 0;
   thread.lane_segment_used = 0;
   thread.segment = 0;
+  // Samples begin anew, too.
+  if (slot.launch.samples) slot.launch.samples->threads[index].state = THREAD_New;
   slot.refused = 0;
   slot.left = slot.told = slot.restarts = 0;
   slot.began = clock_ns();
@@ -243,12 +245,7 @@ GPU_RUN_NOINLINE bool tell_end(const Batch &batch, const ProcessSlot &slot) {
   told.memory = slot.memory.size;
   told.time = clock_ns() - slot.began;
   if (trapped) copy_records(told.backtrace, end.backtrace, BACKTRACE);
-  // The ring's end is a multiple of 16 bytes, and so is the record's begin.
-  for (u64 i = 0; i < len; i += 16) {
-    u32 words[4];
-    __builtin_memcpy(words, (const u8 *)&told + i, sizeof(words));
-    store_16(output::place(ring, at + sizeof(Record) + i), words);
-  }
+  output::put_whole(ring, at + sizeof(Record), &told, len);
   output::publish(ring, at, RECORD_Process);
   return true;
 }

@@ -295,7 +295,7 @@ u32 gpu_run_next(const Launch *launch, Context *context, u32 idle) {
 // A lane of a batch begins. Ends it if it has no slot.
 void gpu_run_begin_processes(Batch *batch, Context *) {
   const u32 index = processes::slot_of_lane(*batch);
-  if (index == ~0u) exit_lane();
+  if (index == ~0u) end_lane(batch->programs->model->launch);
   processes::begin_lane(*batch, index);
 }
 
@@ -307,9 +307,9 @@ void gpu_run_next_process(Batch *batch, Context *context) {
   const u32 warp = processes::lanes_of_warp(*batch, index);
   processes::meet(warp);
   // Where a quarter of the lanes is gone, the host starts all of them again.
-  if (load_relaxed_device(&batch->lost) > batch->slot_count / 4) exit_lane();
+  if (load_relaxed_device(&batch->lost) > batch->slot_count / 4) end_lane(slot.launch);
   const u32 number = processes::draw(*batch);
-  if (!processes::await(*batch, number)) exit_lane();
+  if (!processes::await(*batch, number)) end_lane(slot.launch);
   processes::meet(warp);
   processes::prepare_next(*batch, slot, index, number);
   processes::meet(warp);
@@ -323,6 +323,7 @@ void gpu_run_next_process(Batch *batch, Context *context) {
 void gpu_run_end_process(Context *context) {
   const Launch &launch = *context->launch;
   Thread &thread = *context->thread;
+  if (launch.samples) end_samples(*context);
   if (thread.exceptions) exceptions::sweep(launch, thread, context->id, 0);
   thread.state = THREAD_Ended;
   tell_process_end(*context);

@@ -9,9 +9,11 @@
 // Threads that take less than a period have as many samples together as they should have: a thread's first period is shorter
 // than the others, by chance, or begins with the tick that its lane has seen last.
 //
-// Samples with the same calls are one group, as in stands.h.
+// Samples with the same calls are one group, as in stands.h. Of a batch the host is told of each: it knows how many processes
+// there are, and which of them a sample is of.
 #pragma once
 
+#include "ops/output_ring.h"
 #include "stands.h"
 
 namespace gpu_run {
@@ -86,10 +88,24 @@ GPU_RUN_INLINE u32 take_due(const Samples &samples, SampledThread &sampled) {
 // Groups that a sample looks at to find its own. Where there are many, others are not far.
 constexpr u32 PROBES = 64;
 
+// Tells the host of samples of a process of a batch. Where the ring has no room for them they are lost: the lane goes on.
+GPU_RUN_NOINLINE void tell(const Launch &launch, const Place &place, u64 counts) {
+  ProcessSample sample = {counts, place.state, place.pc, place.frames, place.depth > place.frames + 1, {}, {}};
+  for (u32 i = 0; i < place.frames; i++) sample.calls[i] = place.calls[i];
+  const u32 len = (u32)(__builtin_offsetof(ProcessSample, calls) + (place.frames + 3) / 4 * 16);
+  Ring &ring = *launch.ring;
+  const u64 at = output::begin(ring, launch.process - 1, 0, len);
+  if (at == output::FULL) return red_add_device(&launch.samples->lost, (u32)counts);
+  output::put_whole(ring, at + sizeof(Record), &sample, len);
+  output::publish(ring, at, RECORD_Sample);
+}
+
 // Counts so many samples for thread `id`. Where all groups are taken that may be the stack's, its innermost function is
 // counted alone, in the last part of the table.
-GPU_RUN_INLINE void note(const Samples &samples, u32 id, const Place &place, u32 count) {
+GPU_RUN_INLINE void note(const Launch &launch, u32 id, const Place &place, u32 count) {
+  const Samples &samples = *launch.samples;
   const u64 counts = (u64)count * samples.weight;
+  if (launch.batch) return tell(launch, place, counts);
   const u32 alone = samples.capacity / 8, whole = samples.capacity - alone;
   if (stands::count(samples.groups, whole, PROBES, id, place, counts)) return;
   const Place innermost = {place.state, place.pc, place.depth, 0, {}};
@@ -106,7 +122,7 @@ GPU_RUN_NOINLINE void note_at_rest(const Launch &launch, Thread &thread, u32 id,
   place.frames = 0;
   MachineState state = {{thread.frame, thread.stride}, thread.room, thread.header, thread.pc, thread.instance, thread.depth};
   frames::each_call(launch, thread, state, [&](u32 pc) { return place.push(pc); });
-  note(*launch.samples, id, place, count);
+  note(launch, id, place, count);
 }
 
 // A thread is at a `visit`, at `state`: a function begins, or a call has come back. Samples are of what it did before: at
@@ -131,7 +147,7 @@ GPU_RUN_NOINLINE void note_visit(const Launch &launch, Thread &thread, u32 id, M
     return place.push(pc);
   });
   // Before its first function a thread is in none.
-  if (place.pc) note(samples, id, place, count);
+  if (place.pc) note(launch, id, place, count);
 }
 
 // The same, if it is time. `state` makes the thread's state then.
@@ -158,7 +174,7 @@ GPU_RUN_NOINLINE void end_turn(const Launch &launch, u32 id) {
     if (HAS_TICKS && sampled.plain) shorten(sampled);
     if (thread.state != THREAD_Ended) note_at_rest(launch, thread, id, THREAD_Runnable, count);
     if (thread.state == THREAD_Ended && sampled.mark) {
-      note(samples, id, {THREAD_Runnable, sampled.mark, sampled.mark_depth, 0, {}}, count);
+      note(launch, id, {THREAD_Runnable, sampled.mark, sampled.mark_depth, 0, {}}, count);
     }
   }
   sampled.state = thread.state;

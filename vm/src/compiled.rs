@@ -45,9 +45,9 @@ pub trait CompiledDevice {
     /// `counters` in each hardware block.
     fn plan_compiled(&self, entry: Entry, threads: u32, counters: Option<u32>) -> Plan;
 
-    /// Lays out an entry of a batch for at most `most` lanes, all of which run at the same time.
-    fn plan_resident(&self, entry: Entry, most: u32) -> Plan {
-        self.plan_compiled(entry, most, None)
+    /// Lays out an entry of a batch for at most `most` lanes, all of which run at the same time; `counters` as above.
+    fn plan_resident(&self, entry: Entry, most: u32, counters: Option<u32>) -> Plan {
+        self.plan_compiled(entry, most, counters)
     }
 
     /// Starts an entry on a launch record. The kernel takes the number of threads as a parameter, which is that of the

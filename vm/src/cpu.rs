@@ -116,6 +116,10 @@ impl Device for Cpu {
         true
     }
 
+    fn lanes_are_threads(&self) -> bool {
+        true
+    }
+
     fn allocates_while_running(&self) -> bool {
         true
     }

@@ -178,6 +178,11 @@ pub trait Device {
         false
     }
 
+    /// Whether lanes of the interpreter are threads of this machine.
+    fn lanes_are_threads(&self) -> bool {
+        false
+    }
+
     /// Cycles of a lane's clock in a second; `None` if lanes have none.
     fn clock_rate(&self) -> Option<f64> {
         None

@@ -202,6 +202,7 @@ constants! { ENUMERATORS:
     RECORD_CLOSE: u32 = 3;
     RECORD_DEBUG: u32 = 4;
     RECORD_PROCESS: u32 = 5;
+    RECORD_SAMPLE: u32 = 6;
 
     DEBUG_FIRST: u32 = 1;
     DEBUG_LAST: u32 = 2;
@@ -252,7 +253,8 @@ mod processes;
 mod requests;
 mod samples;
 pub use processes::{
-    Batch, ImagePiece, Pipe, Process, ProcessEnd, ProcessInput, ProcessProgram, ProcessSlot, ProcessTable,
+    Batch, ImagePiece, Pipe, Process, ProcessEnd, ProcessInput, ProcessProgram, ProcessSample, ProcessSlot,
+    ProcessTable,
 };
 pub use requests::*;
 pub use samples::{Counts, Sample, SampledThread, Samples, Stands};

@@ -37,7 +37,7 @@ pub(crate) use analysis::cfg::{distance, is_call};
 use analysis::counters::Counters;
 pub(crate) use analysis::interprocedural::code;
 use analysis::interprocedural::{self, Analysis};
-pub use blocks::{Blocks, block_starts, first_block};
+pub use blocks::{Blocks, block_starts, first_block, reached_by_branches};
 use emit::calls::{self, by_interpreter, fixed, interpreted, tail_calls};
 pub use emit::counts::shared_bytes as counter_bytes;
 pub(crate) use emit::counts::{array as counters, places as counts};

@@ -9,7 +9,7 @@ use crate::layout;
 use crate::ptx::{distance, is_call};
 
 /// What a thread was doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Doing {
     /// It ran.
     Runs,
@@ -58,6 +58,8 @@ pub struct SampleGroup {
     pub doing: Doing,
     /// If it ran an instruction that may take long, of what kind that is: of the heap, say.
     pub kind: Option<Kind>,
+    /// Of which instance its innermost function is: the number of those that were made in the store before it.
+    pub instance: usize,
     /// Where, as far out as it was recorded.
     pub backtrace: Backtrace,
 }

@@ -11,7 +11,7 @@ use gpu_run::DeviceKind;
 use gpu_run_vm::DeviceError;
 
 use crate::cli::{CALL_DEPTH, DEVICE, DeviceArgs, Engine, EnvironmentArgs, ReportFormat, RunArgs, TuningArgs};
-use crate::metrics::Place;
+use crate::profile_args::{ProfileMode, ProfileOptions};
 use crate::sink::Target;
 
 /// What stands between the program's arguments and the inputs.
@@ -21,6 +21,9 @@ pub const INPUT: &str = "{}";
 
 /// How long the compiler is waited for: a batch runs for long.
 const COMPILE_TIME: Duration = Duration::from_secs(60);
+
+/// The slowest processes that are named beside a profile.
+const SLOWEST: usize = 10;
 
 const INPUTS: &str = "Inputs";
 const OUTPUTS: &str = "Outputs";
@@ -66,13 +69,10 @@ pub struct BatchArgs {
     /// json:FILE, the same in a file.
     #[arg(long, value_name = "FORMAT", default_value = "text", help_heading = OUTPUTS)]
     pub report: Target<ReportFormat>,
-    /// Name the N processes that took longest, and say how long others took.
-    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true, help_heading = OUTPUTS)]
-    pub slowest: usize,
-    /// Tell what the batch does while it runs, as OpenMetrics text for Prometheus: at http://ADDR:PORT/metrics, or in FILE,
-    /// which is written anew twice a second.
-    #[arg(long, value_name = "ADDR:PORT|FILE", value_hint = ValueHint::FilePath, help_heading = OUTPUTS)]
-    pub metrics: Option<Place>,
+    /// Name the N processes that took longest, and say how long others took; with a profile also where their time went
+    /// [default: none; with a profile of samples 10].
+    #[arg(long, value_name = "N", help_heading = OUTPUTS)]
+    slowest: Option<usize>,
     /// Begin no process after one has failed, and stop the others.
     #[arg(long, help_heading = OUTPUTS)]
     pub fail_fast: bool,
@@ -109,6 +109,8 @@ pub struct BatchArgs {
     /// Calls that may be open at once in a process; one more is a trap.
     #[arg(long, value_name = "N", default_value_t = CALL_DEPTH, help_heading = LIMITS)]
     pub max_call_depth: u32,
+    #[command(flatten)]
+    pub profile: ProfileOptions,
 }
 
 /// What runs a batch.
@@ -246,8 +248,7 @@ impl BatchArgs {
             out_dir: None,
             resume: None,
             report: args.report.clone(),
-            slowest: 0,
-            metrics: args.profile.metrics.clone(),
+            slowest: None,
             fail_fast: false,
             retry: None,
             programs: Vec::new(),
@@ -260,12 +261,22 @@ impl BatchArgs {
             instance_timeout: args.timeout,
             fuel: args.passes.fuel,
             max_call_depth: args.max_call_depth,
+            profile: args.profile.clone(),
         }
     }
 
     /// The module's path.
     pub fn module(&self) -> &Path {
         Path::new(self.words.first().map_or(OsStr::new(""), |word| word))
+    }
+
+    /// How many of the processes that took longest are named.
+    pub fn slowest(&self) -> usize {
+        let default = match self.profile.mode() {
+            Some(ProfileMode::Sample) => SLOWEST,
+            _ => 0,
+        };
+        self.slowest.unwrap_or(default)
     }
 
     fn separator(&self) -> Option<usize> {

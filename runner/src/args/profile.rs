@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum, ValueHint};
+use gpu_run::compile::{Choice, Reason};
 
 use crate::calls::grouped;
 use crate::cli::RunArgs;
 use crate::metrics::Place;
+use crate::report::{Outcome, Report, warn};
 
 /// Where profiles go, and how they are taken.
 #[derive(Args, Clone, Debug, Default)]
@@ -17,13 +19,13 @@ pub struct ProfileOptions {
     /// Write a profile of the program to FILE, by default of where its time went, in the format that its name says: .svg, a
     /// flame graph; .json, for the Firefox Profiler; .speedscope.json; .trace.json, for Chrome and Perfetto; .folded, a line
     /// for each stack; of a heap also .massif, for massif-visualizer. May be given several times.
-    #[arg(long = "profile", value_name = "FILE", value_parser = parse_file, conflicts_with = "instances", value_hint = ValueHint::FilePath)]
+    #[arg(long = "profile", value_name = "FILE", value_parser = parse_file, value_hint = ValueHint::FilePath)]
     pub files: Vec<ProfileFile>,
     /// Samples that are taken in a second of each thread's time, 1 to 1000000.
     #[arg(long = "profile-rate", value_name = "HZ", default_value_t = RATE, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub rate: u32,
     /// What a profile shows.
-    #[arg(long, value_enum, value_name = "MODE", default_value_t, conflicts_with = "instances")]
+    #[arg(long, value_enum, value_name = "MODE", default_value_t)]
     pub profile_mode: ProfileMode,
     /// Put the lines of the program's DWARF into compiled code, for CUDA's tools such as Nsight Compute. What runs is the
     /// same.
@@ -35,7 +37,7 @@ pub struct ProfileOptions {
     pub metrics: Option<Place>,
     /// Show what the program does while it runs, on the last lines of the terminal: threads, heap, requests, output; with
     /// `gpu-run profile` the functions with most samples too.
-    #[arg(long, conflicts_with = "instances")]
+    #[arg(long)]
     pub live: bool,
     /// A table is printed when the program has ended.
     #[arg(skip)]
@@ -65,17 +67,39 @@ impl ProfileOptions {
         (self.table || !self.files.is_empty()).then_some(self.profile_mode)
     }
 
-    /// Whether a profile's mode is chosen, and nothing shows the profile.
-    pub fn is_unseen(&self) -> bool {
-        self.profile_mode != ProfileMode::Sample && self.mode().is_none()
+    /// Checks that the options are of one profile, and that something shows it.
+    ///
+    /// # Errors
+    ///
+    /// They are not, or nothing does.
+    pub fn check(&self) -> Outcome<()> {
+        if self.profile_mode != ProfileMode::Sample && self.mode().is_none() {
+            return Err(Report::new("--profile-mode needs a profile")
+                .help("`gpu-run profile` prints a table, and --profile FILE writes a file"));
+        }
+        let mut massif = self.files.iter().filter(|file| file.format == ProfileFormat::Massif);
+        match massif.next() {
+            Some(file) if self.profile_mode != ProfileMode::Heap => {
+                Err(Report::new("a .massif file is of a heap, and this profile is none")
+                    .at(file.path.display().to_string())
+                    .help("--profile-mode heap"))
+            }
+            _ => Ok(()),
+        }
     }
 
-    /// A file whose format is of another kind of profile than is wanted.
-    pub fn unfit(&self) -> Option<&Path> {
-        let massif = self.files.iter().find(|file| file.format == ProfileFormat::Massif);
-        massif
-            .filter(|_| self.profile_mode != ProfileMode::Heap)
-            .map(|file| &*file.path)
+    /// Warns that a program is interpreted whose profile is wanted, although a run without one would be compiled sooner or
+    /// later.
+    pub fn warn_of(&self, choice: &Choice) {
+        if let (Some(ProfileMode::Sample | ProfileMode::Count | ProfileMode::Lanes), Err(Reason::Slow { words, .. })) =
+            (self.mode(), &choice.code)
+        {
+            warn(&format!(
+                "the profile is of the interpreter, as compiling {} words of bytecode takes long; \
+                 `--engine ptx --compile-time 10m` waits for the compiler",
+                grouped(*words as u64)
+            ));
+        }
     }
 
     /// The time between two samples.
@@ -123,16 +147,6 @@ impl ProfileFormat {
         let found = formats.iter().find(|(ending, _)| name.ends_with(ending));
         found.map(|(_, format)| *format)
     }
-}
-
-/// The warning that a program of so many words is interpreted whose profile is wanted, although a run without one would be
-/// compiled sooner or later.
-pub fn interpreted(words: usize) -> String {
-    format!(
-        "the profile is of the interpreter, as compiling {} words of bytecode takes long; \
-         `--engine ptx --compile-time 10m` waits for the compiler",
-        grouped(words as u64)
-    )
 }
 
 /// A file for a profile.

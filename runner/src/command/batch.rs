@@ -1,9 +1,11 @@
 //! `gpu-run batch`: one program over many inputs, each a process of its own.
 //!
-//! [`inputs`] says what is run, [`outputs`] where its output goes, and [`tally`] what is told of it.
+//! [`inputs`] says what is run, [`outputs`] where its output goes, [`tally`] what is told of it, and [`profile`] where its
+//! time went.
 
 mod inputs;
 mod outputs;
+mod profile;
 mod programs;
 mod tally;
 
@@ -29,13 +31,15 @@ use self::tally::Tally;
 use crate::batch_args::{BatchArgs, Retry};
 use crate::cli::{DeviceArgs, ReportFormat};
 use crate::lines::LineSource;
-use crate::metrics::BatchMetrics;
-use crate::report::{self, Outcome, Report, code};
-use crate::{cache, devices, engine, load, log, process, progress, wasi_options};
+use crate::processes::{Processes, Seen, Watch};
+use crate::profile_args::ProfileOptions;
+use crate::report::{self, Outcome, Report, code, warn};
+use crate::{cache, devices, engine, live, load, log, metrics, process, progress, wasi_options};
 
 /// Runs a batch.
 pub fn batch(args: &BatchArgs) -> Outcome<ExitCode> {
     args.report.prepare("--report")?;
+    profile::check(args)?;
     let environment = &args.environment;
     if let Some(option) = wasi_options::of_runs_only(environment) {
         return Err(Report::new(format!("processes of a batch do not have {option}")));
@@ -61,19 +65,17 @@ pub fn batch(args: &BatchArgs) -> Outcome<ExitCode> {
         None => Outputs::Ordered(Ordered::open(args.out_file())?),
     };
     let expected = jobs.len();
-    let bar = progress::of_batch(expected).filter(|_| !log::is_quiet() && !is_on_terminal(args));
+    let bar = progress::of_batch(expected).filter(|_| !log::is_quiet() && !args.profile.live && !is_on_terminal(args));
     let ended: Box<dyn Fn(&str) -> bool + Send> = match &outputs {
         Outputs::Directory(directory) => Box::new(directory.ended()),
         Outputs::Ordered(_) => Box::new(|_| false),
     };
-    let metrics = args
-        .metrics
-        .as_ref()
-        .map(|place| BatchMetrics::begin(place, args.module()));
-    let metrics = metrics.transpose()?;
+    let seen = Seen::new(Processes::new(expected));
+    let watches = watches(args, &seen)?;
+    let profile_files = crate::profile::open(&args.profile)?;
     let run = Run {
         args,
-        tally: Tally::new(bar, metrics, args.slowest),
+        tally: Tally::new(bar, seen, watches, args.slowest()),
         count: args.instances,
         started: HashMap::new(),
         outputs,
@@ -112,11 +114,22 @@ pub fn batch(args: &BatchArgs) -> Outcome<ExitCode> {
     // Whatever has happened: what has ended is written.
     let written = run.outputs.finish();
     run.tally.finish();
-    if !log::is_quiet() && args.report == ReportFormat::Text && summary.is_ok() {
-        run.tally.print(interrupted);
+    let shown = run.tally.profile(args, &profile::sources(&lines, &programs));
+    let tells = !log::is_quiet() && args.report == ReportFormat::Text;
+    if tells && summary.is_ok() {
+        run.tally.print(interrupted, shown.as_ref());
     }
     summary?;
     retried?;
+    if let Some(shown) = shown {
+        // It is part of the summary.
+        let table = args.profile.table || tells;
+        let options = ProfileOptions {
+            table,
+            ..args.profile.clone()
+        };
+        crate::profile::show(&options, &shown.printed, shown.written(), profile_files)?;
+    }
     if let Some(error) = run.lost.or(written.err()) {
         return Err(Report::new(format!("outputs cannot be written: {error}")).code(code::LOST));
     }
@@ -130,6 +143,21 @@ pub fn batch(args: &BatchArgs) -> Outcome<ExitCode> {
     }))
 }
 
+/// What tells of the processes while they run.
+fn watches(args: &BatchArgs, seen: &Seen) -> Outcome<Vec<Watch>> {
+    let mut watches = Vec::new();
+    if let Some(place) = &args.profile.metrics {
+        watches.push(metrics::of_batch(place, args.module(), seen)?);
+    }
+    if args.profile.live {
+        match live::of_batch(args.module().display().to_string(), seen) {
+            Some(live) => watches.push(live),
+            None => warn(live::IS_NOT_SHOWN),
+        }
+    }
+    Ok(watches)
+}
+
 /// Whether outputs and a progress line would be written to the same terminal.
 fn is_on_terminal(args: &BatchArgs) -> bool {
     args.directory().is_none() && args.out_file().is_none() && std::io::IsTerminal::is_terminal(&std::io::stdout())
@@ -138,7 +166,8 @@ fn is_on_terminal(args: &BatchArgs) -> bool {
 /// The engine for the options.
 fn engine_of(args: &BatchArgs) -> Outcome<Engine> {
     let strategy = engine::strategy(args.devices.engine);
-    let config = engine::config(strategy, &args.tuning, *args.compile_time, cache::open()?);
+    let mut config = engine::config(strategy, &args.tuning, *args.compile_time, cache::open()?);
+    config.line_info(args.profile.line_info);
     Engine::new(&config).map_err(|error| report::library(&error, args.module()))
 }
 
@@ -160,7 +189,7 @@ fn batch_of<'b>(
         .call_depth(args.max_call_depth)
         .interrupt_by(interrupt);
     for program in programs {
-        batch = batch.program(&program.name, &program.module);
+        batch = batch.program(&program.name, &program.lines.module);
     }
     for (name, value) in wasi_options::variables(args.environment.variables.iter())? {
         batch = batch.env(name, value);
@@ -229,20 +258,26 @@ impl<'s> Several<'s> {
         self.run.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Tells the user how the program is run.
+    fn tell(&self, choice: &Choice) {
+        engine::tell_batch(choice);
+        self.args.profile.warn_of(choice);
+    }
+
     /// Runs the batch on these devices, and returns what they counted together. Where one cannot, the others end too.
     fn run(&self, devices: &[DeviceArgs]) -> Outcome<BatchCounts> {
         let [first, others @ ..] = devices else {
             return Ok(BatchCounts::default());
         };
         if others.is_empty() {
-            return self.run_one(0, devices::open(first)?, engine::tell_batch);
+            return self.run_one(0, devices::open(first)?, |choice| self.tell(choice));
         }
         // Others begin once the first has its code: they find it in the cache, where their GPUs are of its kind. `ready` is
         // dropped then, or when the first one fails, and `recv` returns.
         let (ready, is_ready) = channel::<()>();
         let is_ready = Mutex::new(is_ready);
         let tell = move |choice: &Choice| {
-            engine::tell_batch(choice);
+            self.tell(choice);
             drop(ready);
         };
         // Where one cannot go on, the others end.
@@ -293,6 +328,7 @@ impl<'s> Several<'s> {
         if self.devices > 1 {
             batch = batch.shares_inputs();
         }
+        self.lock().tally.runs_on(device.name());
         let mut begun = 0;
         let source = |waits| {
             // Others need the lock meanwhile.
@@ -313,6 +349,7 @@ impl<'s> Several<'s> {
             flow
         };
         let batch = batch.device(device).source(source).on_choice(tell);
+        let batch = profile::profiled(batch, args, |told| self.lock().tally.take_profile(told));
         batch.run(done).map_err(|error| failed(args, &error))
     }
 }
@@ -376,7 +413,7 @@ impl Run<'_> {
     }
 
     /// Takes what came of a process.
-    fn take(&mut self, place: Place, result: BatchResult, lines: &LineSource, retries: bool) -> ControlFlow<()> {
+    fn take(&mut self, place: Place, mut result: BatchResult, lines: &LineSource, retries: bool) -> ControlFlow<()> {
         let Some((at, job)) = self.started.remove(&place) else {
             return ControlFlow::Continue(());
         };
@@ -391,7 +428,7 @@ impl Run<'_> {
             self.failed.push((at, job));
             return ControlFlow::Continue(());
         }
-        let exit_code = self.tally.ended(self.args, &job.name, &result, lines);
+        let exit_code = self.tally.ended(self.args, &job.name, &mut result, lines);
         let written = Written {
             stdout: result.stdout,
             stderr: result.stderr,
@@ -435,7 +472,12 @@ impl Run<'_> {
         }
         self.tally.retried(given.len() as u64);
         let batch = batch_of(args, &engine, &lines.module, programs, interrupt)?.inputs(given);
+        let mut told = None;
+        let batch = profile::profiled(batch, args, |more| told = Some(more));
         let summary = batch.run(|result| self.take((0, result.number), result, lines, false));
+        if let Some(told) = told {
+            self.tally.take_profile(told);
+        }
         summary.map(drop).map_err(|error| failed(args, &error))
     }
 }

@@ -3,9 +3,11 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use super::batch::batch;
+use crate::batch_args::BatchArgs;
 use crate::profile::{Profile, differences, read};
 use crate::profile_args::ProfileArgs;
-use crate::report::{Outcome, Report};
+use crate::report::Outcome;
 use crate::sink::write_stdout;
 use crate::{files, run};
 
@@ -29,12 +31,11 @@ pub fn profile(args: &mut ProfileArgs) -> Outcome<ExitCode> {
         write_stdout((rows.join("\n") + "\n").as_bytes())?;
         return Ok(ExitCode::SUCCESS);
     }
-    if args.run.instances.is_some() {
-        return Err(Report::new("a profile is of one process")
-            .help("`gpu-run batch --slowest N` names the processes of a batch that took longest"));
-    }
     args.run.profile.table = true;
-    run::run(&mut args.run)
+    match args.run.instances {
+        None => run::run(&mut args.run),
+        Some(instances) => batch(&BatchArgs::of_run(&args.run, instances)),
+    }
 }
 
 fn load(path: &Path) -> Outcome<Profile> {

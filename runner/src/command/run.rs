@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytesize::ByteSize;
-use gpu_run::compile::Reason;
 use gpu_run::{
     Counted, DebugOptions, Device, End, HeapChecks, Instance, InterruptHandle, Level, Linker, Module, ModuleOptions,
     Store, StoreLimits, ThreadSet, Usage,
@@ -23,17 +22,16 @@ use ended::{Executed, is_trap, show_early_end};
 use crate::cli::{DebugArgs, DebugLevel, RunArgs};
 use crate::entry::{self, Entry, Show};
 use crate::lines::LineSource;
-use crate::live::Live;
+use crate::live::{self, Live};
 use crate::metrics::Metrics;
+use crate::profile;
 use crate::profile_args::ProfileMode;
 use crate::report::{self, Calls, Outcome, Report, warn};
 use crate::spawning::Spawning;
 use crate::terminal::{Terminal, debug_format};
 use crate::wasi_options;
 use crate::watchdog::{Preparation, Watchdog};
-use crate::{
-    devices, engine, fault, files, libtest, load, log, profile_args, progress, results, stands, thread_safety,
-};
+use crate::{devices, engine, fault, files, libtest, load, log, progress, results, stands, thread_safety};
 
 /// Runs a module.
 pub fn run(args: &mut RunArgs) -> Outcome<ExitCode> {
@@ -95,15 +93,7 @@ struct Guest {
 impl Guest {
     /// Reads and translates the module, and finds what is to be called.
     fn load(args: &RunArgs, engine: &gpu_run::Engine, begin: Instant) -> Outcome<Guest> {
-        if args.profile.is_unseen() {
-            return Err(Report::new("--profile-mode needs a profile")
-                .help("`gpu-run profile` prints a table, and --profile FILE writes a file"));
-        }
-        if let Some(path) = args.profile.unfit() {
-            return Err(Report::new("a .massif file is of a heap, and this profile is none")
-                .at(path.display().to_string())
-                .help("--profile-mode heap"));
-        }
+        args.profile.check()?;
         let mut lines = load::load(engine, args.module(), &options(args))?;
         if args.allow_precompiled {
             precompiled(args, engine, &mut lines.module)?;
@@ -118,11 +108,7 @@ impl Guest {
         }
         let entry = entry::find(program, args)?;
         let results_file = results::prepare(args.results.as_ref(), &entry, entry::results(program, &entry))?;
-        let profile_files = args.profile.files.iter().map(|file| {
-            files::Target::open(&file.path)
-                .map_err(|error| files::failed("cannot write the file of --profile", &file.path, &error))
-        });
-        let profile_files = profile_files.collect::<Outcome<_>>()?;
+        let profile_files = profile::open(&args.profile)?;
         thread_safety::warn_of_state(&lines.module, &entry);
         let heap_profile = args.profile.mode() == Some(ProfileMode::Heap);
         if (args.heap_check || args.leak_check || heap_profile) && !allocates(program) {
@@ -198,7 +184,7 @@ impl Process {
         if args.profile.live && !libtest::is_within() {
             let live = Live::begin(format!("{} on {}", args.module().display(), store.device_name()));
             if live.is_none() {
-                warn("--live shows nothing, because stderr is no terminal; --metrics tells the same in a file");
+                warn(live::IS_NOT_SHOWN);
             }
             lock(&terminal).show(live);
         }
@@ -229,11 +215,7 @@ impl Process {
         };
         let linked = linker.instantiate_pre(&mut store, module, &usage).map_err(failed)?;
         engine::tell(args, linked.choice());
-        if let (Some(ProfileMode::Sample | ProfileMode::Count | ProfileMode::Lanes), Err(Reason::Slow { words, .. })) =
-            (args.profile.mode(), &linked.choice().code)
-        {
-            warn(&profile_args::interpreted(*words));
-        }
+        args.profile.warn_of(linked.choice());
         let compiled = linked.choice().code.is_ok();
         match linked.instantiate().map_err(gpu_run::Error::into_end) {
             Ok(instance) => Ok(ControlFlow::Continue(Process {

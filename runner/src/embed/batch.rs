@@ -7,8 +7,8 @@ use std::task::Poll;
 use std::time::Duration;
 
 use gpu_run_vm::{
-    BatchCounts, BatchOptions, BatchProgram, BatchRefused, Device, Folder, GivenFiles, Input, NextInput, ProcessInput,
-    ProcessOutcome, Services, WasiBuilder,
+    BatchCounts, BatchOptions, BatchProgram, BatchRefused, Counted, Counts, Device, Folder, GivenFiles, Input,
+    NextInput, ProcessInput, ProcessOutcome, Samples, Services, WasiBuilder,
 };
 
 use super::compile::Choice;
@@ -86,6 +86,9 @@ pub struct BatchResult {
     pub memory: u64,
     /// Whether its memory could not grow for want of room; see [`Batch::memory`].
     pub starved: bool,
+    /// Where its time went, if it is one of the slowest so far; see [`Batch::take_samples`]. Of what a process has started
+    /// samples are its own.
+    pub samples: Option<Samples>,
 }
 
 impl BatchResult {
@@ -104,6 +107,16 @@ struct Given {
 
 /// What is told how a program is run: see [`Batch::on_choice`].
 type Tell<'b> = Box<dyn FnOnce(&Choice) + 'b>;
+
+/// What takes samples: see [`Batch::take_samples`].
+struct Sampled<'b> {
+    period: Duration,
+    slowest: usize,
+    told: Box<dyn FnOnce(Samples) + 'b>,
+}
+
+/// What takes counts: see [`Batch::count_blocks`].
+type Counting<'b> = (Counted, Box<dyn FnOnce(Vec<Counts>) + 'b>);
 
 /// A source of inputs: see [`Batch::source`].
 type Source<'b> = Box<dyn FnMut(bool) -> Poll<Option<BatchInput>> + 'b>;
@@ -150,6 +163,8 @@ pub struct Batch<'b> {
     device: Option<Box<dyn Device>>,
     on_choice: Option<Tell<'b>>,
     call_depth: Option<u32>,
+    sampled: Option<Sampled<'b>>,
+    counting: Option<Counting<'b>>,
 }
 
 impl<'b> Batch<'b> {
@@ -175,6 +190,8 @@ impl<'b> Batch<'b> {
             device: None,
             on_choice: None,
             call_depth: None,
+            sampled: None,
+            counting: None,
         }
     }
 
@@ -304,6 +321,22 @@ impl<'b> Batch<'b> {
         self
     }
 
+    /// Takes a sample of what each process does about once in `period` of its time. `told` is passed all of them when the batch
+    /// has ended; a process has its own in [`BatchResult::samples`] if no more than `slowest` before it took longer. The
+    /// instances of samples are those of the batch's program, 0, and of the programs that processes may start, in their order.
+    pub fn take_samples(mut self, period: Duration, slowest: usize, told: impl FnOnce(Samples) + 'b) -> Self {
+        let told = Box::new(told);
+        self.sampled = Some(Sampled { period, slowest, told });
+        self
+    }
+
+    /// Counts how often each basic block runs. `told` is passed the counts of all processes together when the batch has ended:
+    /// those of the batch's program, and those of the programs that processes may start, in their order.
+    pub fn count_blocks(mut self, what: Counted, told: impl FnOnce(Vec<Counts>) + 'b) -> Self {
+        self.counting = Some((what, Box::new(told)));
+        self
+    }
+
     /// Runs the batch. `done` is told of each process when it has ended, in whatever order they do, and may end the batch.
     ///
     /// # Errors
@@ -321,6 +354,12 @@ impl<'b> Batch<'b> {
         };
         // What runs before the processes.
         store.on_event(|_| {});
+        if let Some(sampled) = &self.sampled {
+            store.take_samples(sampled.period);
+        }
+        if let Some((what, _)) = &self.counting {
+            store.count_blocks(*what);
+        }
         store.interrupt_by(&self.interrupt);
         let mut linker = Linker::new(self.engine);
         linker.wasi(WasiCtxBuilder::new().build());
@@ -350,11 +389,12 @@ impl<'b> Batch<'b> {
             start.0.in_store(store.id)
         };
         let func = start_of(&store, &instance)?;
-        let mut programs = Vec::new();
+        let (mut programs, mut instances) = (Vec::new(), vec![instance]);
         for (name, module) in self.programs {
             let instance = linker.instantiate_pre(&mut store, module, &usage)?.instantiate()?;
             let func = start_of(&store, &instance)?;
             programs.push(BatchProgram { name, func });
+            instances.push(instance);
         }
         let folders = self.folders;
         let make_services = move |_, stdin: &[u8], files: &GivenFiles| {
@@ -378,6 +418,7 @@ impl<'b> Batch<'b> {
             memory: self.memory,
             process_timeout: self.process_timeout,
             interrupt: Some(self.interrupt.flag()),
+            slowest: self.sampled.as_ref().map_or(0, |sampled| sampled.slowest),
             seed: self.seed,
             services: Arc::new(make_services),
         };
@@ -403,6 +444,13 @@ impl<'b> Batch<'b> {
         let counts = store
             .vm
             .run_batch(func, &options, &mut next, &mut |outcome| done(outcome.into()))?;
+        if let Some(sampled) = self.sampled {
+            (sampled.told)(store.samples()?);
+        }
+        if let Some((_, told)) = self.counting {
+            let counts = instances.iter().map(|instance| instance.counts(&mut store));
+            told(counts.collect::<Result<_>>()?);
+        }
         Ok(counts)
     }
 
@@ -438,6 +486,7 @@ impl From<ProcessOutcome> for BatchResult {
             time: outcome.time,
             memory: outcome.memory,
             starved: outcome.starved,
+            samples: outcome.samples,
         }
     }
 }

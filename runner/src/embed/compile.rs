@@ -426,10 +426,9 @@ pub(super) fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Progra
         aligns_memories: store.aligns_memories(),
     };
     let options = Options {
-        // Processes have no samples, and no counts.
-        samples: store.takes_samples() && !policy.processes,
-        counts: store.counts_blocks().is_some() && !policy.processes,
-        counts_warps: store.counts_blocks() == Some(Counted::LanesAndWarps) && !policy.processes,
+        samples: store.takes_samples(),
+        counts: store.counts_blocks().is_some(),
+        counts_warps: store.counts_blocks() == Some(Counted::LanesAndWarps),
         ..options(program, threads, policy.call_depth, policy.tuning, around)
     };
     let code_start = store.next_code_start();

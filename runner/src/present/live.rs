@@ -1,5 +1,7 @@
 //! `--live`: what a run does, on a part of the terminal that is drawn anew twice a second.
 
+mod batch;
+
 use std::collections::VecDeque;
 use std::fmt::Write;
 use std::time::Duration;
@@ -14,8 +16,13 @@ use ratatui::symbols::line;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, LineGauge, Paragraph, Sparkline, Widget};
 
+pub use self::batch::of_batch;
 use crate::calls::grouped;
 use crate::{output, view};
+
+/// The warning that there is no view.
+pub const IS_NOT_SHOWN: &str =
+    "--live shows nothing, because stderr is no terminal; --metrics tells the same in a file";
 
 /// How often the run is looked at.
 const EVERY: Duration = Duration::from_millis(500);
@@ -78,13 +85,9 @@ impl Live {
     /// Takes what the run does, and draws it.
     pub fn take(&mut self, vitals: &Vitals) {
         self.view.take(vitals);
-        let (rows, columns) = Term::stderr().size();
-        // The last column stays free: some terminals go on in the next line after it.
-        let width = columns.saturating_sub(1).min(WIDEST);
-        let height = self.view.height().min(rows.saturating_sub(1));
-        if width >= 20 && height >= 3 {
-            view::show(&text(&self.view.draw(width, height), self.color));
-        }
+        put(self.view.height(), self.color, |width, height| {
+            self.view.draw(width, height)
+        });
     }
 
     /// Leaves it there as it is.
@@ -147,15 +150,8 @@ impl View {
     }
 
     fn draw(&self, width: u16, height: u16) -> Buffer {
-        let area = Rect::new(0, 0, width, height);
-        let mut buffer = Buffer::empty(area);
         let vitals = &self.vitals;
-        let state = if vitals.over { "ended after" } else { "runs for" };
-        let frame = Block::bordered()
-            .title(format!(" {} ", self.title).bold())
-            .title(Line::from(format!(" {state} {:.1} s ", vitals.time.as_secs_f64())).right_aligned());
-        let inner = frame.inner(area);
-        frame.render(area, &mut buffer);
+        let (mut buffer, inner) = frame(&self.title, vitals.over, vitals.time, width, height);
         let rows = Layout::vertical([
             Constraint::Length(1),
             Constraint::Length(u16::from(vitals.states.is_some())),
@@ -226,14 +222,7 @@ impl View {
         let vitals = &self.vitals;
         let threads = f64::from(vitals.threads.max(1)) + vitals.spawned.unwrap_or_default() as f64;
         let share = f64::from(vitals.states?.ended) / threads;
-        Some(
-            LineGauge::default()
-                .label("ended    ")
-                .ratio(share.clamp(0.0, 1.0))
-                .filled_symbol(line::THICK.horizontal)
-                .unfilled_symbol(line::NORMAL.horizontal)
-                .filled_style(Style::new().fg(Color::Blue)),
-        )
+        Some(gauge(share))
     }
 
     /// Operations, where they are counted.
@@ -264,11 +253,12 @@ impl View {
     fn host(&self) -> Line<'static> {
         let (vitals, rates) = (&self.vitals, self.rate);
         format!(
-            "host      {} requests, {} a second   output {}, {} a second   {} debug messages",
+            "host      {} requests, {} a second   output {}, {} a second, {} queued   {} debug messages",
             grouped(vitals.requests.calls),
             grouped(rates.requests),
             ByteSize(vitals.written.iter().sum()),
             ByteSize(rates.written),
+            ByteSize(vitals.queued),
             grouped(vitals.messages)
         )
         .into()
@@ -294,6 +284,40 @@ impl View {
         });
         [head].into_iter().chain(rows).collect()
     }
+}
+
+/// Draws a view of so many rows in the size that the terminal has for it, and shows it.
+fn put(height: u16, color: bool, draw: impl FnOnce(u16, u16) -> Buffer) {
+    let (rows, columns) = Term::stderr().size();
+    // The last column stays free: some terminals go on in the next line after it.
+    let width = columns.saturating_sub(1).min(WIDEST);
+    let height = height.min(rows.saturating_sub(1));
+    if width >= 20 && height >= 3 {
+        view::show(&text(&draw(width, height), color));
+    }
+}
+
+/// An empty view, and what is inside its frame.
+fn frame(title: &str, over: bool, time: Duration, width: u16, height: u16) -> (Buffer, Rect) {
+    let area = Rect::new(0, 0, width, height);
+    let mut buffer = Buffer::empty(area);
+    let state = if over { "ended after" } else { "runs for" };
+    let frame = Block::bordered()
+        .title(format!(" {title} ").bold())
+        .title(Line::from(format!(" {state} {:.1} s ", time.as_secs_f64())).right_aligned());
+    let inner = frame.inner(area);
+    frame.render(area, &mut buffer);
+    (buffer, inner)
+}
+
+/// Which share has ended.
+fn gauge(share: f64) -> LineGauge<'static> {
+    LineGauge::default()
+        .label("ended    ")
+        .ratio(share.clamp(0.0, 1.0))
+        .filled_symbol(line::THICK.horizontal)
+        .unfilled_symbol(line::NORMAL.horizontal)
+        .filled_style(Style::new().fg(Color::Blue))
 }
 
 fn keep<T>(all: &mut VecDeque<T>, one: T) {
@@ -377,6 +401,7 @@ mod tests {
                 peak: 9 << 20,
             }),
             written: [1000 * seconds, 0],
+            queued: 7,
             functions: vec![("heavy".into(), 75), ("light 計".into(), 25)],
             samples: 100,
             ..Vitals::default()
@@ -399,7 +424,7 @@ mod tests {
             (2, "96 new   2,000 running   0 waiting   5 at the host   1,995 ended"),
             (3, "━━━"),
             (4, "1,000 blocks a second"),
-            (7, "output 2.9 KiB, 1000 B a second"),
+            (7, "output 2.9 KiB, 1000 B a second, 7 B queued"),
             (9, " 75.0 % ████"),
             (10, "light"),
         ] {

@@ -17,7 +17,7 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Unit;
 
-pub use self::batch::BatchMetrics;
+pub use self::batch::of_batch;
 use self::export::Export;
 use crate::report::Outcome;
 
@@ -196,6 +196,12 @@ impl Collector for Seen {
                 memory.peak as f64,
             )?;
         }
+        gauge(
+            "gpu_run_output_queued",
+            "Output and debug messages that wait for the host",
+            Some(&Unit::Bytes),
+            seen.queued as f64,
+        )?;
         let mut counter = |name: &str, help: &str, unit: Option<&Unit>, value: u64| {
             let counter = ConstCounter::new(value);
             counter.encode(encoder.encode_descriptor(name, help, unit, counter.metric_type())?)
@@ -293,6 +299,7 @@ mod tests {
                 used: 65536,
                 peak: 131072,
             }),
+            queued: 3,
             written: [12, 0],
             ..Vitals::default()
         }
@@ -333,6 +340,7 @@ mod tests {
             "gpu_run_heap_used_bytes{module=\"app.wasm\"} 65536.0",
             "gpu_run_heap_blocks_total{module=\"app.wasm\"} 7",
             "gpu_run_written_bytes_total{module=\"app.wasm\",stream=\"stdout\"} 12",
+            "gpu_run_output_queued_bytes{module=\"app.wasm\"} 3.0",
             "gpu_run_threads_state{module=\"app.wasm\",state=\"ended\"} 94",
             "# EOF",
         ] {

@@ -1,17 +1,22 @@
 //! Where a program's time went: samples as stacks of names, for the table of `gpu-run profile` and for files.
 
+mod batch;
 mod compare;
 mod formats;
 mod massif;
+mod show;
 mod table;
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use gpu_run::{Backtrace, BacktraceFrame, Counts, Doing, HeapProfile, HeapSnapshot, Kind, Samples};
+use gpu_run::{Backtrace, BacktraceFrame, Counts, Doing, HeapProfile, HeapSnapshot, Kind, SampleGroup, Samples};
 
+pub use batch::BatchProfile;
 pub use compare::differences;
 pub use formats::{read, write};
+pub use show::{open, show};
 pub use table::table;
 
 use crate::lines::LineSource;
@@ -40,6 +45,45 @@ impl Frame {
             name: name.into(),
             place: None,
         }
+    }
+}
+
+/// What tells the lines of the programs that ran, by the numbers of their instances.
+pub struct Sources<'s> {
+    /// Those after the first have names, by which processes start them.
+    programs: Vec<(Option<&'s str>, &'s LineSource)>,
+}
+
+impl<'s> Sources<'s> {
+    /// Of one program.
+    pub fn of(lines: &'s LineSource) -> Sources<'s> {
+        Sources {
+            programs: vec![(None, lines)],
+        }
+    }
+
+    /// Adds a program that processes start by this name.
+    pub fn push(&mut self, name: &'s str, lines: &'s LineSource) {
+        self.programs.push((Some(name), lines));
+    }
+
+    /// Adds lines to samples. Those of a program are read once.
+    fn add_lines<'g>(&self, groups: impl Iterator<Item = &'g mut SampleGroup>) {
+        let mut backtraces: Vec<Vec<&mut Backtrace>> = self.programs.iter().map(|_| Vec::new()).collect();
+        for group in groups {
+            if let Some(of_program) = backtraces.get_mut(group.instance) {
+                of_program.push(&mut group.backtrace);
+            }
+        }
+        for ((_, lines), of_program) in self.programs.iter().zip(backtraces) {
+            lines.add_near_to_all(of_program);
+        }
+    }
+
+    /// The frame around those of an instance, if it is of a program with a name.
+    fn frame(&self, instance: usize) -> Option<Frame> {
+        let (name, _) = self.programs.get(instance)?;
+        name.map(|name| Frame::label(format!("[program {name}]")))
     }
 }
 
@@ -117,43 +161,75 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// What samples of a program tell.
-    pub fn of_samples(title: String, mut samples: Samples, lines: &LineSource) -> Profile {
+    /// What samples of programs tell.
+    pub fn of_samples(title: String, mut samples: Samples, sources: &Sources<'_>) -> Profile {
+        sources.add_lines(samples.groups.iter_mut());
+        Profile::of_told(title, samples, sources)
+    }
+
+    /// The same, of samples that have their lines.
+    fn of_told(title: String, samples: Samples, sources: &Sources<'_>) -> Profile {
         let mut profile = Profile {
             title,
             unit: Unit::Time(samples.period),
             lost: samples.lost,
             ..Profile::default()
         };
-        lines.add_near_to_all(samples.groups.iter_mut().map(|group| &mut group.backtrace));
         for group in samples.groups {
             let mut stack = stack(&group.backtrace, group.doing);
+            if let Some(frame) = sources.frame(group.instance) {
+                stack.insert(0, frame);
+            }
             stack.extend(group.kind.map(|kind| Frame::label(format!("[{kind}]"))));
             profile.add(stack, group.samples);
         }
         profile
     }
 
-    /// What counts of a program tell. Stacks are those of functions that were inlined, without callers.
-    pub fn of_counts(title: String, mut counts: Counts, lines: &LineSource) -> Profile {
+    /// What counts tell: of each device, of each program. Stacks are those of functions that were inlined, without callers.
+    pub fn of_counts(title: String, devices: Vec<Vec<Counts>>, sources: &Sources<'_>) -> Profile {
         let mut profile = Profile {
             title,
             unit: Unit::Operations,
-            operations: Operations {
-                kinds: counts.kinds,
-                traffic: counts.traffic,
-            },
             ..Profile::default()
         };
-        lines.add_near_to_all(counts.places.iter_mut().map(|place| &mut place.backtrace));
-        for place in counts.places {
-            let stack = stack(&place.backtrace, Doing::Runs);
-            if place.warps > 0 {
-                *profile.warps.entry(stack.clone()).or_default() += place.warps;
-            }
-            profile.add(stack, place.operations);
+        let counts = devices
+            .into_iter()
+            .flat_map(|programs| programs.into_iter().enumerate());
+        for (instance, counts) in counts {
+            profile.add_counts(counts, instance, sources);
         }
         profile
+            .operations
+            .kinds
+            .sort_by_key(|(kind, count)| (Reverse(*count), *kind));
+        profile
+    }
+
+    /// Adds the counts of one program.
+    fn add_counts(&mut self, mut counts: Counts, instance: usize, sources: &Sources<'_>) {
+        let all = &mut self.operations;
+        all.traffic.0 += counts.traffic.0;
+        all.traffic.1 += counts.traffic.1;
+        for (kind, count) in counts.kinds {
+            match all.kinds.iter_mut().find(|(other, _)| *other == kind) {
+                Some((_, all)) => *all += count,
+                None => all.kinds.push((kind, count)),
+            }
+        }
+        if let Some((_, lines)) = sources.programs.get(instance) {
+            lines.add_near_to_all(counts.places.iter_mut().map(|place| &mut place.backtrace));
+        }
+        for place in counts.places {
+            let mut stack = stack(&place.backtrace, Doing::Runs);
+            if let Some(frame) = sources.frame(instance) {
+                stack.insert(0, frame);
+            }
+            if place.warps > 0 {
+                *self.warps.entry(stack.clone()).or_default() += place.warps;
+            }
+            self.add(stack, place.operations);
+        }
     }
 
     /// What a heap held when it held most, as far as that was seen.

@@ -5,6 +5,7 @@ mod hostile;
 mod inputs;
 mod outputs;
 mod processes;
+mod profile;
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -19,12 +20,24 @@ use crate::support::{EngineTest, Test, fail};
 
 /// The tests that need no engine but the CPU's.
 pub fn general() -> Vec<Test> {
-    [inputs::general(), outputs::general(), families::general()].concat()
+    [
+        inputs::general(),
+        outputs::general(),
+        families::general(),
+        profile::general(),
+    ]
+    .concat()
 }
 
 /// The tests that run by each engine.
 pub fn of_engine() -> Vec<EngineTest> {
-    [processes::of_engine(), hostile::of_engine(), families::of_engine()].concat()
+    [
+        processes::of_engine(),
+        hostile::of_engine(),
+        families::of_engine(),
+        profile::of_engine(),
+    ]
+    .concat()
 }
 
 fn program() -> String {

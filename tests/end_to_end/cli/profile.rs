@@ -117,7 +117,7 @@ fn profile(engine: &str, options: &[&str], module: &str, words: &[&str], code: i
 
 /// Tries something up to three times: samples are taken by chance, and of a GPU that other tests use too by less of it. What
 /// is wrong stays so.
-fn by_chance(test: impl Fn() -> Tested) -> Tested {
+pub(super) fn by_chance(test: impl Fn() -> Tested) -> Tested {
     test().or_else(|_| test()).or_else(|_| test())
 }
 

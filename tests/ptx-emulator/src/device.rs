@@ -234,8 +234,8 @@ impl CompiledDevice for Emulator {
         }
     }
 
-    fn plan_resident(&self, entry: Entry, most: u32) -> Plan {
-        self.plan_compiled(entry, most.min(RESIDENT as u32), None)
+    fn plan_resident(&self, entry: Entry, most: u32, counters: Option<u32>) -> Plan {
+        self.plan_compiled(entry, most.min(RESIDENT as u32), counters)
     }
 
     unsafe fn start_compiled(&mut self, entry: Entry, launch: Ptr, args: &[u32], plan: Plan) -> DeviceResult<()> {
@@ -269,6 +269,10 @@ impl CompiledDevice for Emulator {
 
 impl Device for Emulator {
     // Its clock counts instructions.
+    fn lanes_are_threads(&self) -> bool {
+        true
+    }
+
     fn clock_rate(&self) -> Option<f64> {
         Some(1e9)
     }

@@ -132,6 +132,7 @@ CONSTANT(RECORD_Text, 2);
 CONSTANT(RECORD_Close, 3);
 CONSTANT(RECORD_Debug, 4);
 CONSTANT(RECORD_Process, 5);
+CONSTANT(RECORD_Sample, 6);
 CONSTANT(DEBUG_First, 1);
 CONSTANT(DEBUG_Last, 2);
 CONSTANT(DEBUG_Line, 4);
@@ -655,6 +656,15 @@ FIELD(ProcessEnd, program, 52, 4);
 FIELD(ProcessEnd, pad, 56, 8);
 FIELD(ProcessEnd, backtrace, 64, 256);
 
+SIZE(ProcessSample, 272);
+FIELD(ProcessSample, count, 0, 8);
+FIELD(ProcessSample, state, 8, 4);
+FIELD(ProcessSample, pc, 12, 4);
+FIELD(ProcessSample, frames, 16, 4);
+FIELD(ProcessSample, more, 20, 4);
+FIELD(ProcessSample, pad, 24, 8);
+FIELD(ProcessSample, calls, 32, 240);
+
 SIZE(ProcessSlot, 7648);
 FIELD(ProcessSlot, memory, 0, 6288);
 FIELD(ProcessSlot, launch, 6288, 424);
@@ -803,11 +813,12 @@ FIELD(Sample, frames, 32, 4);
 FIELD(Sample, pad, 36, 4);
 FIELD(Sample, calls, 40, 240);
 
-SIZE(Counts, 24);
+SIZE(Counts, 32);
 FIELD(Counts, by_word, 0, 8);
 FIELD(Counts, by_warp, 8, 8);
-FIELD(Counts, words, 16, 4);
-FIELD(Counts, copies, 20, 4);
+FIELD(Counts, by_branch, 16, 8);
+FIELD(Counts, words, 24, 4);
+FIELD(Counts, copies, 28, 4);
 
 SIZE(SampledThread, 48);
 FIELD(SampledThread, left, 0, 8);

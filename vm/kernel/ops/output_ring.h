@@ -85,6 +85,16 @@ GPU_RUN_INLINE void put(Ring &ring, u64 at, const u8 *text, u32 len) {
   for (; i < len; i++) *place(ring, at + i) = linear::load<u8>(text, i);
 }
 
+// Copies a record of `len` bytes, a multiple of 16, to a multiple of 16.
+GPU_RUN_INLINE void put_whole(Ring &ring, u64 at, const void *record, u64 len) {
+  for (u64 i = 0; i < len; i += 16) {
+    u32 words[4];
+    __builtin_memcpy(words, (const u8 *)record + i, sizeof(words));
+    // The ring's end is a multiple of 16 bytes, too.
+    store_16(place(ring, at + i), words);
+  }
+}
+
 // Publishes the record that `begin` has placed. Release pairs with the host's acquire.
 GPU_RUN_INLINE void publish(Ring &ring, u64 at, RecordKind kind) {
   store_release_system(&((Record *)place(ring, at))->kind, (u32)kind);

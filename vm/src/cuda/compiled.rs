@@ -145,10 +145,11 @@ impl CompiledDevice for Cuda {
         }
     }
 
-    fn plan_resident(&self, entry: Entry, most: u32) -> Plan {
-        let plan = self.plan_compiled(entry, most, None);
+    fn plan_resident(&self, entry: Entry, most: u32, counters: Option<u32>) -> Plan {
+        let plan = self.plan_compiled(entry, most, counters);
         _ = self.context.enter();
-        let blocks = Cuda::blocks_per_multiprocessor(entry.0 as sys::CUfunction, plan.lanes_per_block, 0).max(1);
+        let function = entry.0 as sys::CUfunction;
+        let blocks = Cuda::blocks_per_multiprocessor(function, plan.lanes_per_block, plan.counter_bytes).max(1);
         let resident = blocks * plan.lanes_per_block * self.multiprocessors();
         Plan {
             lanes: most.min(resident),

@@ -4,7 +4,7 @@ use bytemuck::{Pod, Zeroable};
 
 #[cfg(test)]
 use super::Twin;
-use super::{BACKTRACE, Control, Instance, Launch, Memory, Ptr, Requests, Strings};
+use super::{BACKTRACE, Control, Instance, Launch, Memory, Ptr, Requests, SAMPLE_CALLS, Strings};
 
 twins! { PROCESS_TWINS:
     struct ProcessInput {
@@ -32,6 +32,15 @@ twins! { PROCESS_TWINS:
         program: u32,
         pad: [u32; 2],
         backtrace: [u32; BACKTRACE],
+    }
+    struct ProcessSample {
+        count: u64,
+        state: u32,
+        pc: u32,
+        frames: u32,
+        more: u32,
+        pad: [u32; 2],
+        calls: [u32; SAMPLE_CALLS],
     }
     struct ProcessSlot {
         memory: Memory,

@@ -39,6 +39,7 @@ twins! { SAMPLE_TWINS:
     struct Counts {
         by_word: Ptr,
         by_warp: Ptr,
+        by_branch: Ptr,
         words: u32,
         copies: u32,
     }

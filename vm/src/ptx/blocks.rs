@@ -52,6 +52,14 @@ pub fn block_starts(program: &Program) -> Vec<Vec<u32>> {
     functions.map(|function| Cfg::starts(program, function)).collect()
 }
 
+/// The first words of the basic blocks to which only branches of the interpreter's loop lead, in order.
+pub fn reached_by_branches(program: &Program) -> Vec<u32> {
+    let functions = program.meta.functions.iter();
+    functions
+        .flat_map(|function| Cfg::reached_by_branches(program, function))
+        .collect()
+}
+
 /// The first word of the first basic block of the function defined as number `defined`.
 pub fn first_block(program: &Program, defined: usize) -> Option<u32> {
     Cfg::first_start(program, program.meta.functions.get(defined)?)

@@ -10,7 +10,7 @@ use super::{InstanceId, Store};
 use crate::counts::{Counted, CountedPlace, Counts, Kind, traffic};
 use crate::device::{DeviceResult, Plan};
 use crate::layout::{self, Ptr, VISIT_LATE, VISIT_OFTEN, VISIT_OPCODE};
-use crate::ptx::{Blocks, code};
+use crate::ptx::{Blocks, code, reached_by_branches};
 
 /// Copies of the counts, for lanes of a GPU on different multiprocessors; and bytes of all of them.
 const COPIES: u64 = 16;
@@ -18,13 +18,27 @@ const BYTES: u64 = 64 << 20;
 
 /// The words of a program where basic blocks begin, and what stands in the place of the count of visits there: that none are
 /// counted, and whether the block counts when its first instruction is done.
-pub(super) fn marks(program: &Program, blocks: &Blocks) -> Vec<(u32, u16)> {
+/// Those of `at_branches` are left out.
+pub(super) fn marks(program: &Program, blocks: &Blocks, at_branches: &[u32]) -> Vec<(u32, u16)> {
     let mark = |word: u32| {
-        let op = Op::from_number(program.code[word as usize] as u16 & VISIT_OPCODE as u16);
-        let late = op.is_some_and(|op| op.handler() != Handler::InLoop);
-        (word, (VISIT_OFTEN | if late { VISIT_LATE } else { 0 }) as u16)
+        let late = if is_late(program, word) { VISIT_LATE } else { 0 };
+        (word, (VISIT_OFTEN | late) as u16)
     };
-    blocks.all().map(mark).collect()
+    let others = blocks.all().filter(|word| at_branches.binary_search(word).is_err());
+    others.map(mark).collect()
+}
+
+/// Whether a block counts when its first instruction is done, which may run several times until then.
+fn is_late(program: &Program, word: u32) -> bool {
+    let op = Op::from_number(program.code[word as usize] as u16 & VISIT_OPCODE as u16);
+    op.is_some_and(|op| op.handler() != Handler::InLoop)
+}
+
+/// Where the basic blocks of a program begin that are counted at the branches that lead to them, in order.
+pub(super) fn at_branches(program: &Program) -> Vec<u32> {
+    let mut words = reached_by_branches(program);
+    words.retain(|word| !is_late(program, *word));
+    words
 }
 
 /// The operations of a program, each with the word where its block begins, and its own. What stands before a function's first
@@ -47,6 +61,9 @@ pub(super) struct Counting {
     record: Sized,
     by_word: Sized,
     by_warp: Sized,
+    by_branch: Sized,
+    /// Words of the store's code whose blocks the interpreter counts at branches, in order.
+    pub(super) at_branches: Vec<u32>,
     /// Of the run under way.
     now: layout::Counts,
     /// Of the runs before it, by word of the store's code, of lanes and of warps.
@@ -60,6 +77,8 @@ impl Default for Counting {
             record: Sized::new("counts of blocks"),
             by_word: Sized::new("counts of blocks"),
             by_warp: Sized::new("counts of blocks"),
+            by_branch: Sized::new("counts of blocks"),
+            at_branches: Vec::new(),
             now: bytemuck::Zeroable::zeroed(),
             all: Default::default(),
         }
@@ -95,18 +114,26 @@ impl Store {
             return Ok(0);
         };
         let words = self.code.len / 8;
-        let lanes = match self.device.clock_rate() {
-            // Lanes are threads of this machine.
-            None => u64::from(plan.lanes),
-            Some(_) => COPIES.min(plan.lanes.div_ceil(plan.lanes_per_block).into()),
+        let by_threads = !compiled && self.device.lanes_are_threads();
+        let copies = match by_threads {
+            true => u64::from(plan.lanes),
+            false => {
+                let blocks = plan.lanes.div_ceil(plan.lanes_per_block).max(1);
+                let wanted = COPIES.min(u64::from(blocks).next_power_of_two());
+                1 << wanted.min(BYTES / (8 * words.max(1))).max(1).ilog2()
+            }
         };
-        let copies = lanes.min(BYTES / (8 * words.max(1))).max(1);
         let (device, counting) = (&mut *self.device, &mut self.counting);
+        let bytes = words * copies * 8;
         let record = layout::Counts {
-            by_word: counting.by_word.zeroed(device, words * copies * 8)?,
+            by_word: counting.by_word.zeroed(device, bytes)?,
             by_warp: match what {
-                Counted::Lanes => 0,
-                Counted::LanesAndWarps => counting.by_warp.zeroed(device, words * copies * 8)?,
+                Counted::LanesAndWarps if !by_threads => counting.by_warp.zeroed(device, bytes)?,
+                _ => 0,
+            },
+            by_branch: match by_threads {
+                true => counting.by_branch.zeroed(device, bytes)?,
+                false => 0,
             },
             words: words as u32,
             copies: copies as u32,
@@ -130,19 +157,36 @@ impl Store {
         if words == 0 {
             return Ok(());
         }
-        let mut counts = vec![0u64; words * record.copies as usize];
-        for (all, at) in self.counting.all.iter_mut().zip([record.by_word, record.by_warp]) {
-            if at == 0 {
-                continue;
+        // Of a word in all copies.
+        let sums = |store: &mut Store, at: Ptr| -> DeviceResult<Vec<u64>> {
+            let mut sums = vec![0u64; words];
+            let mut copy = vec![0u64; if at == 0 { 0 } else { words }];
+            for number in 0..if at == 0 { 0 } else { u64::from(record.copies) } {
+                // SAFETY: the run's counts, so many copies of as many as that.
+                unsafe {
+                    let at = at + number * 8 * words as u64;
+                    store.device.read(at, bytemuck::cast_slice_mut(&mut copy))?
+                };
+                let each = sums.iter_mut().zip(&copy);
+                each.for_each(|(sum, count)| *sum = sum.wrapping_add(*count));
             }
-            // SAFETY: the run's counts, as many as that.
-            unsafe { self.device.read(at, bytemuck::cast_slice_mut(&mut counts))? };
+            Ok(sums)
+        };
+        let mut lanes = sums(self, record.by_word)?;
+        let mut warps = sums(self, record.by_warp)?;
+        if record.by_branch != 0 {
+            let branches = sums(self, record.by_branch)?;
+            let at_branches = self.counting.at_branches.iter().map(|word| *word as usize);
+            for word in at_branches.take_while(|word| *word < words) {
+                lanes[word] = branches[word];
+            }
+            // Each lane is a warp.
+            warps.clone_from(&lanes);
+        }
+        for (all, run) in self.counting.all.iter_mut().zip([lanes, warps]) {
             all.resize(all.len().max(words), 0);
-            for copy in counts.chunks(words) {
-                all.iter_mut()
-                    .zip(copy)
-                    .for_each(|(all, count)| *all = all.wrapping_add(*count));
-            }
+            let each = all.iter_mut().zip(run);
+            each.for_each(|(all, count)| *all = all.wrapping_add(count));
         }
         Ok(())
     }
@@ -155,9 +199,11 @@ impl Store {
         let mut kinds: BTreeMap<Kind, u64> = BTreeMap::new();
         let mut counts = Counts::default();
         let blocks = self.blocks(&program);
+        let counts_warps = self.counting.wanted == Some(Counted::LanesAndWarps);
         for (block, word, op) in operations(&program, &blocks) {
             let count = |all: &Vec<u64>| all.get((start + block) as usize).copied().unwrap_or(0);
             let [times, warps] = self.counting.all.each_ref().map(count);
+            let warps = if counts_warps { warps } else { 0 };
             if times == 0 {
                 continue;
             }

@@ -11,12 +11,14 @@
 //! - `slots`: the device's memory for those that run at the same time;
 //! - `intake`: inputs on their way to the device;
 //! - `gather`: what the host does during a round: it brings inputs, and takes output and ends;
+//! - `profile`: samples, of which process each is;
 //! - `services`: what processes ask of the host.
 
 mod families;
 mod gather;
 mod image;
 mod intake;
+mod profile;
 mod services;
 mod slots;
 
@@ -34,10 +36,12 @@ use self::gather::Round;
 use self::image::Image;
 pub(super) use self::image::parts_at_most;
 use self::intake::{InputMemory, input_bytes};
+use self::profile::Longest;
 use self::slots::Slots;
 use super::{End, Store, StoreError, allocates};
 use crate::layout;
 use crate::services::Services;
+use crate::stands::Samples;
 use crate::wasi::GivenFiles;
 
 /// Inputs, and bytes of them, that are read before the first process begins where nobody has said how many come.
@@ -84,6 +88,8 @@ pub struct ProcessOutcome {
     pub memory: u64,
     /// Whether its memory could not grow for want of [`BatchOptions::memory`].
     pub starved: bool,
+    /// If samples are taken, and no more than [`BatchOptions::slowest`] before it took longer: its own.
+    pub samples: Option<Samples>,
 }
 
 /// What the source of inputs has now.
@@ -127,6 +133,8 @@ pub struct BatchOptions {
     pub process_timeout: Option<Duration>,
     /// Ends the batch when it becomes true. Processes that are under way are stopped, and those that wait do not begin.
     pub interrupt: Option<Arc<AtomicBool>>,
+    /// Of how many processes samples are told by themselves, if some are taken: of those that took longest.
+    pub slowest: usize,
     /// Makes the random bytes of each process the same each time, and the same for all. Without it they are the host's.
     pub seed: Option<u64>,
     /// What answers the requests of a process that the device does not.
@@ -346,6 +354,7 @@ impl Store {
             .map(|func| self.take_image(*func))
             .collect::<Result<_, _>>()?;
         let mut counts = BatchCounts::default();
+        let mut longest = Longest::new(options.slowest);
         let mut queue = Queue {
             next,
             interrupt: options.interrupt.clone(),
@@ -386,7 +395,7 @@ impl Store {
                 if queue.starved.is_empty() {
                     break;
                 }
-                self.release_slots(slots.take());
+                self.release_slots(slots.take())?;
                 let room = match options.programs.is_empty() {
                     true => self.room_for_one(),
                     // And for some that it starts.
@@ -403,13 +412,13 @@ impl Store {
                 && inputs.lacks(&first.input)
             {
                 // Which take what is free.
-                self.release_slots(slots.take());
+                self.release_slots(slots.take())?;
                 inputs.reserve(&mut *self.device, &first.input)?;
             }
             let wanted = u64::from(options.jobs.unwrap_or(u32::MAX)).min(coming).max(1) as u32;
             // A round of few after one of many has slots enough.
             if slots.as_ref().is_none_or(|slots| slots.count < wanted && !slots.is_all) {
-                self.release_slots(slots.take());
+                self.release_slots(slots.take())?;
                 slots = Some(self.make_slots(entry, &images, memory, wanted, options)?);
             }
             let ready = slots.as_ref().expect("slots were made");
@@ -422,12 +431,13 @@ impl Store {
                 // No more would help one for which all that there may be was too little.
                 may_starve: options.memory.is_some() || memory >= most || is_most,
                 options,
+                longest: &mut longest,
             };
             if self.run_round(round, &mut queue, &mut counts, done)? {
                 break;
             }
         }
-        self.release_slots(slots);
+        self.release_slots(slots)?;
         inputs.release(&mut *self.device);
         counts.time = begin.elapsed();
         counts.compiled = entry.is_some();

@@ -32,7 +32,7 @@ use self::buffers::BUCKETS_BYTES;
 pub(super) use self::buffers::{Buffers, Sized};
 pub(super) use self::heap_watch::HeapWatch;
 pub(super) use self::host::{Host, ProcessSink, pause};
-pub(super) use self::observer::{GROUP_BYTES, Observer};
+pub(super) use self::observer::{GROUP_BYTES, Observer, part_of};
 pub use self::park::{Next, Running, Shares, Tier, Tiered};
 pub use self::spawner::Spawned;
 use self::spawner::Spawns;

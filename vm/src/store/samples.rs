@@ -1,6 +1,7 @@
 //! Where the time of runs goes, in samples: of interpreted code see `kernel/samples.h`, of compiled code `run/observer.rs`.
 
 use std::collections::{BTreeMap, HashMap};
+use std::mem::offset_of;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::thread::JoinHandle;
@@ -45,14 +46,16 @@ pub(super) struct Sampling {
     /// Bytes of the store's code when `plain` was written.
     plain_of: u64,
     now: Option<layout::Samples>,
-    /// Nanoseconds of threads' time in compiled code in the runs so far, and how many samples had no group.
+    /// Nanoseconds of threads' time that are in no group, in the runs so far, and how many samples had none.
     observed: BTreeMap<Stack, u64>,
     lost: u64,
 }
 
-/// Where a thread was in compiled code, by words of the store's code.
+/// Where a thread was, by words of the store's code.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Stack {
+    /// What it did, if that was told: else its instruction says it.
+    pub(super) doing: Option<Doing>,
     pub(super) pc: u32,
     /// Return addresses, innermost first.
     pub(super) calls: Vec<u32>,
@@ -306,10 +309,66 @@ impl Store {
         }
         let record = self.fetch::<layout::Samples>(self.sampling.record.ptr)?;
         self.sampling.lost += u64::from(record.lost);
+        let lost = self.sampling.record.ptr + offset_of!(layout::Samples, lost) as u64;
+        // SAFETY: a word of the record; no kernel runs.
+        unsafe { self.device.clear(lost, 4)? };
         if let Some(observer) = observer {
             observer.add_to(&mut self.sampling.observed);
         }
         Ok(())
+    }
+
+    /// Adds what the host was told of a process of a batch.
+    pub(super) fn add_stacks(&mut self, stacks: BTreeMap<Stack, u64>) {
+        for (stack, time) in stacks {
+            *self.sampling.observed.entry(stack).or_default() += time;
+        }
+    }
+
+    /// The samples of stacks with their nanoseconds, the most first.
+    pub(super) fn samples_of(&self, stacks: &BTreeMap<Stack, u64>) -> Samples {
+        let period = self.sampling.period();
+        let mut groups = self.groups_of(stacks, &Programs::of(self).long_instructions());
+        groups.sort_by_key(|group| std::cmp::Reverse(group.samples));
+        Samples {
+            period,
+            groups,
+            lost: 0,
+        }
+    }
+
+    fn groups_of(&self, stacks: &BTreeMap<Stack, u64>, long: &HashMap<u32, Op>) -> Vec<SampleGroup> {
+        let nanoseconds = (self.sampling.period().as_nanos() as u64).max(1);
+        let rounded = stacks
+            .iter()
+            .map(|(stack, time)| (stack, (time + nanoseconds / 2) / nanoseconds));
+        let some = rounded.filter(|(_, samples)| *samples > 0);
+        some.map(|(stack, samples)| {
+            let doing_there = || long.get(&stack.pc).map_or(Doing::Runs, |op| doing_in(*op));
+            let doing = stack.doing.unwrap_or_else(doing_there);
+            let depth = 1 + stack.calls.len() as u32 + u32::from(stack.more);
+            self.group(long, samples, doing, stack.pc, depth, &stack.calls)
+        })
+        .collect()
+    }
+
+    fn group(
+        &self,
+        long: &HashMap<u32, Op>,
+        samples: u64,
+        doing: Doing,
+        pc: u32,
+        depth: u32,
+        calls: &[u32],
+    ) -> SampleGroup {
+        let op = long.get(&pc).filter(|_| doing == Doing::Runs);
+        SampleGroup {
+            samples,
+            doing,
+            kind: op.and_then(|op| long_kind(*op)),
+            instance: self.instance_at(pc).unwrap_or(0),
+            backtrace: self.backtrace_of(pc, depth, calls),
+        }
     }
 
     /// What counts the time up during a run that has its record, if lanes have no clock of their own.
@@ -336,27 +395,11 @@ impl Store {
         // SAFETY: as many as there are; no kernel runs.
         unsafe { self.device.read(at, bytemuck::cast_slice_mut(&mut groups))? };
         let long = Programs::of(self).long_instructions();
-        let group = |samples, doing, pc, depth, calls: &[u32]| SampleGroup {
-            samples,
-            doing,
-            kind: long
-                .get(&pc)
-                .filter(|_| doing == Doing::Runs)
-                .and_then(|op| long_kind(*op)),
-            backtrace: self.backtrace_of(pc, depth, calls),
-        };
-        let mut all = Vec::new();
+        let mut all = self.groups_of(&self.sampling.observed, &long);
         for sample in groups.iter().filter(|sample| sample.count > 0) {
             let calls = &sample.calls[..(sample.frames as usize).min(layout::SAMPLE_CALLS)];
             let doing = Doing::of(sample.state);
-            all.push(group(sample.count, doing, sample.pc, sample.depth, calls));
-        }
-        let nanoseconds = period.as_nanos() as u64;
-        for (stack, time) in &self.sampling.observed {
-            let samples = (time + nanoseconds / 2) / nanoseconds;
-            let doing = long.get(&stack.pc).map_or(Doing::Runs, |op| doing_in(*op));
-            let depth = 1 + stack.calls.len() as u32 + u32::from(stack.more);
-            all.extend((samples > 0).then(|| group(samples, doing, stack.pc, depth, &stack.calls)));
+            all.push(self.group(&long, sample.count, doing, sample.pc, sample.depth, calls));
         }
         all.sort_by_key(|group| std::cmp::Reverse(group.samples));
         Ok(Samples {

@@ -113,9 +113,15 @@ impl Store {
     /// Adds the code of a program that is about to be made an instance, of which some is compiled if it is `mixed`. Returns
     /// the word where it begins.
     pub(super) fn push_program(&mut self, program: &Arc<Program>, mixed: bool) -> DeviceResult<u32> {
+        let mut at_branches = Vec::new();
         let marks = match (self.takes_samples(), self.counts_blocks()) {
             (true, _) => Some(super::samples::marks(program)),
-            (false, Some(_)) => Some(super::counts::marks(program, &self.blocks(program))),
+            (false, Some(_)) => {
+                if self.device.lanes_are_threads() {
+                    at_branches = super::counts::at_branches(program);
+                }
+                Some(super::counts::marks(program, &self.blocks(program), &at_branches))
+            }
             (false, None) => None,
         };
         if let Some(marks) = marks {
@@ -126,6 +132,8 @@ impl Store {
             }
             let start = self.push_code(&marked_code(program, &words, false))?;
             self.push_visits(start, &visits)?;
+            let at_branches = at_branches.iter().map(|word| start + word);
+            self.counting.at_branches.extend(at_branches);
             return Ok(start);
         }
         // In mixed programs the interpreter looks at heads of loops whether compiled code goes on there.

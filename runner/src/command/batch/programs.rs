@@ -3,16 +3,17 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use gpu_run::{Engine, Module};
+use gpu_run::Engine;
 
 use crate::batch_args::BatchArgs;
 use crate::cli;
+use crate::lines::LineSource;
 use crate::report::{Outcome, Report};
 
 /// A program, and the name by which processes start it.
 pub struct Named {
     pub name: String,
-    pub module: Module,
+    pub lines: LineSource,
 }
 
 /// Loads all of them.
@@ -28,8 +29,8 @@ pub fn load(args: &BatchArgs, engine: &Engine) -> Outcome<Vec<Named>> {
             if named.iter().any(|other| other.name == name) {
                 return Err(Report::new(format!("--program names `{name}` twice")));
             }
-            let module = super::load_module(engine, &path, args.fuel)?.module;
-            named.push(Named { name, module });
+            let lines = super::load_module(engine, &path, args.fuel)?;
+            named.push(Named { name, lines });
         }
     }
     Ok(named)

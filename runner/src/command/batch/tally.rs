@@ -1,18 +1,20 @@
 //! What is told of a batch: its progress, how many processes have ended in which way, and the first that failed.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 use std::time::{Duration, Instant};
 
-use gpu_run::{BatchCounts, BatchResult, End};
+use gpu_run::{BatchCounts, BatchResult, End, Samples};
 use indicatif::ProgressBar;
 use serde::Serialize;
 
+use super::profile::{Gathered, Shown, Told};
 use crate::batch_args::BatchArgs;
 use crate::calls::{grouped, told};
 use crate::cli::ReportFormat;
 use crate::lines::LineSource;
-use crate::metrics::BatchMetrics;
+use crate::processes::{Seen, Watch};
+use crate::profile::Sources;
 use crate::report::code;
 
 /// Failures that are told of with all that is known.
@@ -95,33 +97,74 @@ impl ProcessKind {
     }
 }
 
+/// A process that took long.
+struct Slow {
+    time: Duration,
+    name: String,
+    samples: Option<Samples>,
+}
+
+impl Ord for Slow {
+    /// By time; of the same time by name, the first one last.
+    fn cmp(&self, other: &Slow) -> Ordering {
+        (self.time, &other.name).cmp(&(other.time, &self.name))
+    }
+}
+
+impl PartialOrd for Slow {
+    fn partial_cmp(&self, other: &Slow) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Eq for Slow {}
+
+impl PartialEq for Slow {
+    fn eq(&self, other: &Slow) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
 /// The processes that took longest, and the times of all.
 #[derive(Default)]
 struct Slowest {
     /// How many are told of.
     wanted: usize,
     /// Those, the shortest first.
-    heap: BinaryHeap<Reverse<(Duration, String)>>,
+    heap: BinaryHeap<Reverse<Slow>>,
+    /// The same once all have ended, the slowest first.
+    slowest: Vec<Slow>,
     /// In microseconds.
     times: Vec<u64>,
 }
 
 impl Slowest {
-    fn note(&mut self, name: &str, time: Duration) {
+    fn note(&mut self, name: &str, result: &mut BatchResult) {
         if self.wanted == 0 {
             return;
         }
+        let time = result.time;
         self.times.push(time.as_micros() as u64);
-        if self.heap.len() < self.wanted || self.heap.peek().is_some_and(|Reverse((shortest, _))| time > *shortest) {
-            self.heap.push(Reverse((time, name.to_owned())));
+        if self.heap.len() < self.wanted || self.heap.peek().is_some_and(|Reverse(shortest)| time > shortest.time) {
+            self.heap.push(Reverse(Slow {
+                time,
+                name: name.to_owned(),
+                samples: result.samples.take(),
+            }));
         }
         if self.heap.len() > self.wanted {
             self.heap.pop();
         }
     }
 
-    /// What is told of them, line by line.
-    fn lines(&self) -> Vec<String> {
+    /// Those that took longest are all known.
+    fn finish(&mut self) {
+        let heap = std::mem::take(&mut self.heap);
+        self.slowest = heap.into_sorted_vec().into_iter().map(|Reverse(slow)| slow).collect();
+    }
+
+    /// What is told of them, line by line, with where each spent its time.
+    fn lines(&self, functions: &[String]) -> Vec<String> {
         let mut times = self.times.clone();
         times.sort_unstable();
         let Some(last) = times.len().checked_sub(1) else {
@@ -135,22 +178,23 @@ impl Slowest {
             up_to(0.9),
             up_to(0.99)
         );
-        let mut slowest: Vec<&(Duration, String)> = self.heap.iter().map(|Reverse(one)| one).collect();
-        slowest.sort_by(|a, b| (b.0, &a.1).cmp(&(a.0, &b.1)));
-        let rows = slowest
-            .iter()
-            .map(|(time, name)| format!("  {:>12.3} ms  {name}", time.as_secs_f64() * 1e3));
+        let rows = self.slowest.iter().enumerate().map(|(index, slow)| {
+            let functions = functions.get(index).filter(|functions| !functions.is_empty());
+            let functions = functions.map_or(String::new(), |functions| format!("   {functions}"));
+            format!("  {:>12.3} ms  {}{functions}", slow.time.as_secs_f64() * 1e3, slow.name)
+        });
         [head].into_iter().chain(rows).collect()
     }
 }
 
 /// Counts of a batch.
-#[derive(Default)]
 pub struct Tally {
     bar: Option<ProgressBar>,
-    metrics: Option<BatchMetrics>,
+    seen: Seen,
+    watches: Vec<Watch>,
     slowest: Slowest,
-    begin: Option<Instant>,
+    profile: Gathered,
+    begin: Instant,
     skipped: u64,
     done: u64,
     exits: u64,
@@ -165,38 +209,66 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Counts that are told by these too. So many of the slowest processes are named.
-    pub fn new(bar: Option<ProgressBar>, metrics: Option<BatchMetrics>, slowest: usize) -> Tally {
+    /// Counts that are seen by these watches too. So many of the slowest processes are named.
+    pub fn new(bar: Option<ProgressBar>, seen: Seen, watches: Vec<Watch>, slowest: usize) -> Tally {
         Tally {
             bar,
-            metrics,
+            seen,
+            watches,
             slowest: Slowest {
                 wanted: slowest,
                 ..Slowest::default()
             },
-            begin: Some(Instant::now()),
-            ..Tally::default()
+            profile: Gathered::default(),
+            begin: Instant::now(),
+            skipped: 0,
+            done: 0,
+            exits: 0,
+            traps: 0,
+            timeouts: 0,
+            interrupted: 0,
+            unreadable: 0,
+            retried: 0,
+            starved: 0,
+            shown: Vec::new(),
+            summary: BatchCounts::default(),
         }
+    }
+
+    /// A device of this name runs processes.
+    pub fn runs_on(&mut self, device: String) {
+        self.seen.lock().devices.push(device);
     }
 
     /// A process begins.
     pub fn begun(&mut self) {
-        if let Some(metrics) = &mut self.metrics {
-            metrics.begun();
-        }
+        self.seen.lock().begun += 1;
     }
 
-    /// Adds an end to the metrics.
-    fn measure(&mut self, kind: ProcessKind, time: Option<Duration>, written: u64) {
-        if let Some(metrics) = &mut self.metrics {
-            metrics.ended(kind.name(), time, written);
-        }
+    /// A device tells this for the profile.
+    pub fn take_profile(&mut self, told: Told) {
+        self.profile.take(told);
+    }
+
+    /// The profile, of what the devices have told. All processes have ended.
+    pub fn profile(&mut self, args: &BatchArgs, sources: &Sources<'_>) -> Option<Shown> {
+        let processes = self.done + self.exits + self.traps + self.timeouts + self.interrupted;
+        let slowest = self.slowest.slowest.iter_mut();
+        let slowest = slowest.map(|slow| (slow.name.clone(), slow.samples.take().unwrap_or_default()));
+        let title = args.module().display().to_string();
+        std::mem::take(&mut self.profile).finish(title, slowest.collect(), processes, sources)
     }
 
     /// A process has ended before.
     pub fn skipped(&mut self) {
         self.skipped += 1;
+        self.seen.lock().skipped += 1;
         self.step();
+    }
+
+    /// Adds an end to what others see.
+    fn measure(&self, kind: ProcessKind, name: &str, time: Option<Duration>, written: u64) {
+        self.seen.lock().end(kind.name(), name, time, written);
     }
 
     fn step(&self) {
@@ -223,7 +295,7 @@ impl Tally {
     /// The input of a process could not be read.
     pub fn unreadable(&mut self, args: &BatchArgs, name: &str, error: &str) {
         self.unreadable += 1;
-        self.measure(ProcessKind::Unreadable, None, 0);
+        self.measure(ProcessKind::Unreadable, name, None, 0);
         self.show(format!("{name}: {error}"));
         self.step();
         Tally::report(args, || ProcessReport {
@@ -235,12 +307,12 @@ impl Tally {
     /// A process was stopped with the batch.
     pub fn interrupted(&mut self, args: &BatchArgs, name: &str) {
         self.interrupted += 1;
-        self.measure(ProcessKind::Interrupted, None, 0);
+        self.measure(ProcessKind::Interrupted, name, None, 0);
         Tally::report(args, || ProcessReport::new(name, ProcessKind::Interrupted));
     }
 
     /// A process has ended. Returns its exit code.
-    pub fn ended(&mut self, args: &BatchArgs, name: &str, result: &BatchResult, lines: &LineSource) -> u8 {
+    pub fn ended(&mut self, args: &BatchArgs, name: &str, result: &mut BatchResult, lines: &LineSource) -> u8 {
         let (kind, exit_code) = match &result.end {
             End::Returned => (ProcessKind::Done, 0),
             // As much as systems keep of it.
@@ -258,8 +330,8 @@ impl Tally {
             _ => &mut self.interrupted,
         } += 1;
         let written = (result.stdout.len() + result.stderr.len()) as u64;
-        self.measure(kind, Some(result.time), written);
-        self.slowest.note(name, result.time);
+        self.measure(kind, name, Some(result.time), written);
+        self.slowest.note(name, result);
         self.starved += u64::from(result.starved && !result.is_success());
         let (mut message, mut function) = (None, None);
         match &result.end {
@@ -314,16 +386,19 @@ impl Tally {
         self.exits + self.traps + self.timeouts + self.unreadable
     }
 
-    /// Takes the progress line away.
+    /// Takes the progress line away, and has others see the end.
     pub fn finish(&mut self) {
+        self.slowest.finish();
+        self.seen.lock().over();
+        self.watches.clear();
         if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();
         }
     }
 
-    /// The summary, with the first failures.
-    pub fn print(&self, interrupted: bool) {
-        let time = self.begin.map_or(Duration::ZERO, |begin| begin.elapsed());
+    /// The summary, with the first failures, and of a profile where the slowest processes spent their time.
+    pub fn print(&self, interrupted: bool, profile: Option<&Shown>) {
+        let time = self.begin.elapsed();
         let all = self.done + self.failures();
         let rate = self.summary.processes as f64 / self.summary.time.as_secs_f64().max(1e-9);
         note!(
@@ -342,7 +417,7 @@ impl Tally {
         if more > 0 {
             note!("  and {} more", grouped(more));
         }
-        for line in self.slowest.lines() {
+        for line in self.slowest.lines(profile.map_or(&[], |shown| &shown.functions)) {
             note!("{line}");
         }
         if self.starved > 0 {

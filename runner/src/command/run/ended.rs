@@ -1,6 +1,5 @@
 //! What the user is told of a run that has ended.
 
-use std::io::{BufWriter, Write};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -12,13 +11,13 @@ use super::{Guest, lock};
 use crate::cli::{ReportFormat, RunArgs};
 use crate::lines::LineSource;
 use crate::panic::Aborted;
-use crate::profile::{self, Profile};
+use crate::profile::{self, Profile, Sources};
 use crate::profile_args::ProfileMode;
 use crate::report::{self, Calls, Outcome, Report, code, warn};
 use crate::terminal::Terminal;
 use crate::wasi_options;
 use crate::watchdog::Watchdog;
-use crate::{fault, files, log, results, stands, stats};
+use crate::{fault, log, results, stands, stats};
 
 /// A process that has ended.
 pub(super) struct Executed {
@@ -148,10 +147,13 @@ impl Executed {
         let title = args.module().display().to_string();
         let profile = match args.profile.mode() {
             None => None,
-            Some(ProfileMode::Sample) => Some(Profile::of_samples(title, store.samples().map_err(failed)?, lines)),
+            Some(ProfileMode::Sample) => {
+                let samples = store.samples().map_err(failed)?;
+                Some(Profile::of_samples(title, samples, &Sources::of(lines)))
+            }
             Some(ProfileMode::Count | ProfileMode::Lanes) => {
                 let counts = instance.counts(&mut store).map_err(failed)?;
-                Some(Profile::of_counts(title, counts, lines))
+                Some(Profile::of_counts(title, vec![vec![counts]], &Sources::of(lines)))
             }
             Some(ProfileMode::Heap) => {
                 let heap = instance.heap_profile(&mut store).map_err(failed)?;
@@ -159,7 +161,7 @@ impl Executed {
             }
         };
         if let Some(profile) = profile {
-            show_profile(args, &profile, guest.profile_files)?;
+            profile::show(&args.profile, &profile, &profile, guest.profile_files)?;
         }
         let Some(lost) = terminal.report() else {
             return Ok(code);
@@ -172,26 +174,6 @@ impl Executed {
             code
         })
     }
-}
-
-/// Writes a profile, to files that are open.
-fn show_profile(args: &RunArgs, profile: &Profile, files: Vec<files::Target>) -> Outcome<()> {
-    if args.profile.table {
-        note!("{}", profile::table(profile).join("\n"));
-    } else if profile.samples() == 0 {
-        tracing::warn!("{}", profile::table(profile).join("\n"));
-    }
-    for (file, target) in args.profile.files.iter().zip(files) {
-        let written = target.replace(|target| {
-            let mut to = BufWriter::new(target);
-            profile::write(profile, file.format, &mut to)?;
-            to.flush()
-        });
-        written.map_err(|error: std::io::Error| {
-            files::failed("the profile could not be written", &file.path, &error).code(code::LOST)
-        })?;
-    }
-    Ok(())
 }
 
 /// Whether it ended by a trap of WebAssembly.

@@ -27,7 +27,7 @@ fn programs() -> PathBuf {
 }
 
 /// A batch of `spawner`, which may start all of the programs; `None` by an engine that compiles: there it is refused.
-fn spawner(engine: &str, options: &[&str]) -> Result<Option<Command>, libtest_mimic::Failed> {
+pub(super) fn spawner(engine: &str, options: &[&str]) -> Result<Option<Command>, libtest_mimic::Failed> {
     let mut command = batch_on(engine);
     command
         .args(["--env", "PARENT=p", "--program"])

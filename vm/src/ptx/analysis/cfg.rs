@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use gpu_run_bytecode::code::{Inst, br_table_offset, instructions};
-use gpu_run_bytecode::{Class, Clause, Function, Op, Operand, Program, Ty};
+use gpu_run_bytecode::{Class, Clause, Function, Handler, Op, Operand, Program, Ty};
 
 use crate::components::DepthFirst;
 
@@ -283,6 +283,32 @@ impl Cfg {
             .into_iter()
             .filter(|word| Some(*word) == first || leaders.has(*word))
             .collect()
+    }
+
+    /// Of the [`Cfg::starts`] of a function those to which only branches lead that the interpreter executes in its own loop, or
+    /// what follows such a branch that was not taken.
+    pub fn reached_by_branches(program: &Program, function: &Function) -> Vec<u32> {
+        let (mut leaders, mut others) = (Leaders::new(function), Leaders::new(function));
+        let mut words = Vec::new();
+        // What comes before an instruction leads to it otherwise than by a branch of the loop.
+        let mut falls = true;
+        for node in nodes(program, function) {
+            let op = node.inst.op;
+            if falls {
+                others.add(node.pc);
+            }
+            let in_loop = op.handler() == Handler::InLoop;
+            falls = !(ends_path(op) || in_loop && !node.targets.is_empty());
+            if !in_loop {
+                node.targets.iter().for_each(|target| others.add(*target));
+            }
+            leaders.note(&node);
+            words.push(node.pc);
+        }
+        let clauses = function.tries.iter().flat_map(|range| &range.clauses);
+        clauses.for_each(|clause| others.add(clause.target));
+        words.retain(|word| leaders.has(*word) && !others.has(*word));
+        words
     }
 
     /// The instructions that are compiled.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use gpu_run_bytecode::code::Inst;
 use gpu_run_bytecode::{Clause, Op, Try};
 
+use super::super::blocks::{block_starts, reached_by_branches};
 use super::{Options, body, compiled, handmade, handmade_in, text, text_alone_with};
 use crate::{Cpu, End, Extern, Limits, RunOptions, Store, Value};
 
@@ -40,6 +41,38 @@ fn a_sum_that_is_its_own_limit_does_not_branch() {
         .unwrap();
     assert!(matches!(outcome.end, End::Returned), "{outcome:?}");
     assert_eq!(outcome.results, [[Value::I32(6)]]);
+}
+
+/// A block counts at the branches that lead to it if nothing else does: not where a function begins, control falls in from
+/// what is no branch, or an exception goes on.
+#[test]
+fn what_branches_alone_lead_to_is_known() {
+    let module = "(module (tag (param i32)) (func (export \"f\") (param i32 i32) (result i32) unreachable))";
+    let code = [
+        // Words 1 and 2; the loop at 3 begins after what is no branch.
+        Inst::new(Op::Const32, &[4, 1]),
+        Inst::new(Op::Const32, &[5, 1]),
+        Inst::new(Op::BrUnless, &[1, 3]),
+        Inst::new(Op::Throw, &[4, 1, 0]),
+        Inst::new(Op::Jump, &[-2]),
+        // Word 6, where the branch at 3 leads, then 7 and 8.
+        Inst::new(Op::BrIf, &[0, 2]),
+        Inst::new(Op::Return, &[2, 0, 1]),
+        Inst::new(Op::Return, &[2, 0, 1]),
+    ];
+    let handler = Try {
+        start: 4,
+        end: 5,
+        clauses: vec![Clause {
+            tag: None,
+            reference: false,
+            unit: 0,
+            target: 8,
+        }],
+    };
+    let program = handmade_in(&code, module, &[handler]);
+    assert_eq!(block_starts(&program), [[1, 3, 4, 5, 6, 7, 8]]);
+    assert_eq!(reached_by_branches(&program), [4, 5, 6, 7]);
 }
 
 /// What is thrown in a loop may be put into the unit that the loop counts: then it does not know its passes.

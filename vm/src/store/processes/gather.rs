@@ -2,7 +2,7 @@
 //! those whose time is over.
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::mem::offset_of;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -11,14 +11,16 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::super::run::{Host, ProcessSink, pause};
+use super::super::samples::Stack;
 use super::super::{End, RunOptions, Store, StoreError, Stream};
 use super::intake::{Held, InputMemory, Intake, ROOM};
+use super::profile::{Longest, Watched, stack_of};
 use super::services::ProcessServices;
 use super::slots::Slots;
 use super::{BatchCounts, BatchOptions, GATHERED, Next, ProcessOutcome, Queue, TAKEN_AT_ONCE, Waiting};
 use crate::compiled::Entry;
 use crate::device::DeviceResult;
-use crate::layout::{self, Batch, Control, Launch, ProcessEnd, ProcessSlot};
+use crate::layout::{self, Batch, Control, Launch, ProcessEnd, ProcessSample, ProcessSlot};
 
 /// Between two looks at the clock of each process, where these are short of time.
 const LOOK_AFTER: Duration = Duration::from_millis(5);
@@ -37,6 +39,7 @@ pub(super) struct Round<'r> {
     /// For a process that has had too little memory there is no more.
     pub(super) may_starve: bool,
     pub(super) options: &'r BatchOptions,
+    pub(super) longest: &'r mut Longest,
 }
 
 /// A process of the round that has not ended.
@@ -46,11 +49,15 @@ struct Running {
     held: Held,
     stdout: Vec<u8>,
     stderr: Vec<u8>,
+    stacks: Stacks,
 }
+
+/// Where a process was, and for how many nanoseconds.
+pub(super) type Stacks = BTreeMap<Stack, u64>;
 
 /// What has come of a round so far.
 #[derive(Default)]
-struct Book {
+pub(super) struct Book {
     /// By number modulo [`ROOM`].
     running: Vec<Option<Running>>,
     /// Bytes of the files that they are given.
@@ -75,8 +82,17 @@ impl Book {
         self.running.get_mut((process % ROOM) as usize)
     }
 
+    /// A process that has not ended was there for so many nanoseconds.
+    pub(super) fn sampled(&mut self, process: u32, stack: Stack, time: u64) {
+        if let Some(Some(running)) = self.place(process)
+            && running.process == process
+        {
+            *running.stacks.entry(stack).or_default() += time;
+        }
+    }
+
     /// Whether a process has begun, or may, and has not ended.
-    fn runs(&mut self, process: u32) -> bool {
+    pub(super) fn runs(&mut self, process: u32) -> bool {
         let running = self.place(process).and_then(|place| place.as_ref());
         running.is_some_and(|running| running.process == process)
     }
@@ -89,11 +105,15 @@ impl Book {
     }
 }
 
-struct Writes<'b>(&'b RefCell<Book>);
+struct Writes<'b> {
+    book: &'b RefCell<Book>,
+    /// Nanoseconds for which a sample stands.
+    period: u64,
+}
 
 impl ProcessSink for Writes<'_> {
     fn text(&mut self, process: u32, stream: Stream, text: [&[u8]; 2]) {
-        let mut book = self.0.borrow_mut();
+        let mut book = self.book.borrow_mut();
         let Some(Some(running)) = book.place(process) else {
             return;
         };
@@ -104,8 +124,13 @@ impl ProcessSink for Writes<'_> {
         text.iter().for_each(|part| to.extend_from_slice(part));
     }
 
+    fn sampled(&mut self, process: u32, sample: ProcessSample) {
+        let time = sample.count * self.period;
+        self.book.borrow_mut().sampled(process, stack_of(&sample), time);
+    }
+
     fn ended(&mut self, process: u32, end: ProcessEnd) {
-        let mut book = self.0.borrow_mut();
+        let mut book = self.book.borrow_mut();
         match end.child {
             0 => book.ended.push_back((process, end)),
             _ => book.children.push((process, end)),
@@ -122,6 +147,9 @@ struct Attended<'r> {
     intake: Intake<'r>,
     book: &'r RefCell<Book>,
     services: Arc<ProcessServices>,
+    /// Looks where processes are, of compiled code of which samples are taken.
+    watched: Option<Watched>,
+    longest: &'r mut Longest,
     state: State,
     /// Processes that were added and have not ended, and how many of them there may be.
     left: u32,
@@ -162,6 +190,7 @@ impl Store {
             coming,
             may_starve,
             options,
+            longest,
         } = round;
         let begin = Instant::now();
         let batch = Batch {
@@ -179,7 +208,11 @@ impl Store {
         let services = Arc::new(ProcessServices::new(options.services.clone()));
         let serving = self.serve_batch(services.clone(), slots.count)?;
         let book = RefCell::new(Book::default());
-        let (mut writes, mut sink) = (Writes(&book), |_, _, _: &[u8]| {});
+        let mut writes = Writes {
+            book: &book,
+            period: self.sampling.period().as_nanos() as u64,
+        };
+        let mut sink = |_, _, _: &[u8]| {};
         let mut host = Host::new(&self.run, &RunOptions::default(), slots.count, &mut sink);
         host.processes = Some(&mut writes);
         // Where more come than there are slots, some wait for the next slot that is free.
@@ -195,6 +228,8 @@ impl Store {
             intake: Intake::new(inputs),
             book: &book,
             services,
+            watched: self.observer(slots.plan.lanes).map(Watched::new),
+            longest,
             state: State {
                 stopping: false,
                 looked: Instant::now(),
@@ -209,6 +244,7 @@ impl Store {
             since: None,
             started: None,
         };
+        let ticker = self.ticker();
         let result = catch_unwind(AssertUnwindSafe(|| {
             self.attend(&mut attended, &mut host, queue, counts, done)
         }));
@@ -216,6 +252,7 @@ impl Store {
         if attended.started.is_some() {
             self.end_round(slots, &mut attended.state, || host.drain());
         }
+        drop(ticker);
         drop(serving);
         tracing::debug!(
             processes = attended.intake.added(),
@@ -266,6 +303,10 @@ impl Store {
                 Err(error) => return Err(error.into()),
             }
             self.stop_what_is_due(round)?;
+            if let Some(watched) = &mut round.watched {
+                let book = &mut round.book.borrow_mut();
+                self.look_at_processes(watched, round.slots, book, round.options.slowest);
+            }
             if round.open && !round.state.stopping {
                 took |= self.take_more(round, queue)?;
             }
@@ -301,10 +342,11 @@ impl Store {
             };
             round.services.end(process);
             round.left -= 1;
-            let Some(running) = round.book.borrow_mut().end(process) else {
+            let Some(mut running) = round.book.borrow_mut().end(process) else {
                 continue;
             };
             round.intake.free(running.held);
+            let stacks = std::mem::take(&mut running.stacks);
             let stopping = round.state.stopping;
             let (mut outcome, waiting) = self.outcome(running, &end, round.slots, round.options, stopping);
             // It was stopped in place of one before it in its slot.
@@ -323,6 +365,7 @@ impl Store {
                 // It would have run once more.
                 outcome.end = End::Interrupted;
             }
+            self.take_stacks(&mut outcome, stacks, round.longest);
             counts.processes += u64::from(!matches!(outcome.end, End::Interrupted));
             if done(outcome).is_break() {
                 self.stop_round(round.slots, &mut round.state)?;
@@ -440,6 +483,7 @@ impl Store {
                 held,
                 stdout: Vec::new(),
                 stderr: Vec::new(),
+                stacks: Stacks::new(),
             };
             book.begin(process, running);
         }
@@ -558,6 +602,7 @@ impl Store {
             time,
             memory: end.memory,
             starved,
+            samples: None,
         };
         (outcome, running.waiting)
     }

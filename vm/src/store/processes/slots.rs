@@ -6,6 +6,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use bytemuck::Zeroable;
 
 use super::super::requests::seed;
+use super::super::samples::SLICE;
 use super::super::{BEYOND_MEMORY, RunOptions, Store, StoreError};
 use super::BatchOptions;
 use super::families::{FAMILY_BYTES, family_lanes};
@@ -128,12 +129,14 @@ impl Store {
         let own_pointers = allocate(self, table_count * 8, "tables of processes")?;
         let own_data = allocate(self, own[5], "segments of processes")?;
         let own_elems = allocate(self, own[6], "segments of processes")?;
-        let current = allocate(self, 4, "processes")?;
+        // As many as there are places in the groups of threads whose marks the host looks at.
+        let current_bytes = u64::from(count).next_multiple_of(layout::MARK_GROUP as u64) * 4;
+        let current = self.device.allocate(current_bytes, "processes")?;
         let record = self.device.allocate(size_of::<Batch>() as u64, "a batch")?;
         let models = self
             .device
             .allocate((size_of::<ProcessSlot>() * images.len()) as u64, "a batch")?;
-        allocations.extend([record, models]);
+        allocations.extend([current, record, models]);
         let table = match families {
             true => self.make_table(count, options, wanted, &mut allocations)?,
             false => 0,
@@ -149,13 +152,19 @@ impl Store {
         let segment_bytes = blocks * u64::from(plan.lanes_per_block) * u64::from(plan.lane_segment_units) * 4;
         let lane_segments = self.run.lane_segments.at_least(&mut *self.device, segment_bytes)?;
         let requests = self.requests_of_batch(options.seed)?;
+        let samples = self.prepare_samples(count.into(), count.into(), entry.is_some())?;
+        let counts = self.prepare_counts(plan, entry.is_some())?;
+        let common = self.launch(&run_options, plan);
         let launch = layout::Launch {
+            samples,
+            counts,
+            slice: if samples == 0 { common.slice } else { SLICE },
             threads,
             thread_globals: globals,
             lane_segments,
             batch: record,
             requests: u64::from(requests.is_some()),
-            ..self.launch(&run_options, plan)
+            ..common
         };
         let mut programs = Vec::new();
         for (index, image) in images.iter().enumerate() {
@@ -280,8 +289,9 @@ impl Store {
 
     /// Lays out at most so many lanes, which all run at the same time.
     fn plan_processes(&mut self, entry: Option<Entry>, most: u32) -> DeviceResult<Plan> {
+        let counters = self.counters();
         match (entry, self.device.as_compiled()) {
-            (Some(entry), Some(device)) => Ok(device.plan_resident(entry, most)),
+            (Some(entry), Some(device)) => Ok(device.plan_resident(entry, most, counters)),
             _ => Ok(self.device.plan(most, self.max_frame)),
         }
     }
@@ -329,12 +339,17 @@ impl Store {
         Ok(())
     }
 
-    /// Releases the memory of slots.
-    pub(super) fn release_slots(&mut self, slots: Option<Slots>) {
+    /// Releases the memory of slots, and takes what their processes have counted.
+    pub(super) fn release_slots(&mut self, slots: Option<Slots>) -> DeviceResult<()> {
+        if slots.is_some() {
+            self.collect_samples(None)?;
+            self.collect_counts()?;
+        }
         for at in slots.into_iter().flat_map(|slots| slots.allocations) {
             // SAFETY: allocated for them, and no kernel runs.
             unsafe { self.device.release(at) };
         }
+        Ok(())
     }
 }
 

@@ -17,21 +17,31 @@ pub(super) struct CountWatch {
     record: layout::Counts,
     /// Whether device memory is the host's own, so that a copy would race with lanes.
     host_memory: bool,
-    /// Words of the store's code where basic blocks begin, each with its operations.
-    blocks: BTreeMap<u32, u64>,
+    /// Words of the store's code where basic blocks begin, each with its operations: of those that are counted when the
+    /// interpreter comes there, or by compiled code, and of those that it counts at branches.
+    at_visits: BTreeMap<u32, u64>,
+    at_branches: BTreeMap<u32, u64>,
     counts: Vec<u64>,
 }
 
 impl CountWatch {
     /// Operations so far. Compiled code tells of some later: its lanes empty their counters now and then.
     pub(super) fn operations(&mut self, device: &mut dyn Device) -> DeviceResult<u64> {
-        words(device, self.host_memory, self.record.by_word, &mut self.counts)?;
-        let copies = self.counts.chunks(self.record.words as usize);
-        let of_copy = |counts: &[u64]| -> u64 {
-            let blocks = self.blocks.iter();
-            blocks.map(|(word, each)| counts[*word as usize] * each).sum()
-        };
-        Ok(copies.map(of_copy).sum())
+        let mut all = 0;
+        for (at, blocks) in [
+            (self.record.by_word, &self.at_visits),
+            (self.record.by_branch, &self.at_branches),
+        ] {
+            if blocks.is_empty() {
+                continue;
+            }
+            words(device, self.host_memory, at, &mut self.counts)?;
+            for counts in self.counts.chunks(self.record.words as usize) {
+                let operations = blocks.iter().map(|(word, each)| counts[*word as usize] * each);
+                all += operations.sum::<u64>();
+            }
+        }
+        Ok(all)
     }
 }
 
@@ -51,10 +61,20 @@ impl Store {
                 *blocks.entry(start + block).or_default() += 1;
             }
         }
+        let at_branches = match record.by_branch {
+            0 => BTreeMap::new(),
+            _ => {
+                let words = &self.counting.at_branches;
+                blocks
+                    .extract_if(.., |word, _| words.binary_search(word).is_ok())
+                    .collect()
+            }
+        };
         Some(CountWatch {
             record,
             host_memory,
-            blocks,
+            at_visits: blocks,
+            at_branches,
             counts: vec![0; all as usize],
         })
     }

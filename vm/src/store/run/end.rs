@@ -125,8 +125,7 @@ impl Store {
 
     /// Units of the frame of the function that a word of the store's code belongs to.
     pub(super) fn frame_units(&self, pc: u32) -> usize {
-        let after = self.instance_infos.partition_point(|info| info.code_start <= pc);
-        let units = after.checked_sub(1).and_then(|index| {
+        let units = self.instance_at(pc).and_then(|index| {
             let info = &self.instance_infos[index];
             let word = pc - info.code_start;
             let mut functions = info.program.meta.functions.iter();
@@ -136,10 +135,15 @@ impl Store {
         units.unwrap_or(0)
     }
 
+    /// The number of the instance that a word of the store's code belongs to.
+    pub(in crate::store) fn instance_at(&self, pc: u32) -> Option<usize> {
+        let after = self.instance_infos.partition_point(|info| info.code_start <= pc);
+        after.checked_sub(1)
+    }
+
     /// Places in the user's module of a word of the store's code.
     pub(in crate::store) fn places(&self, pc: u32) -> Vec<gpu_run_bytecode::BacktraceFrame> {
-        let after = self.instance_infos.partition_point(|info| info.code_start <= pc);
-        match after.checked_sub(1) {
+        match self.instance_at(pc) {
             Some(index) => {
                 let info = &self.instance_infos[index];
                 info.program.places(pc - info.code_start)

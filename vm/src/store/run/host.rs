@@ -60,6 +60,8 @@ pub(in crate::store) struct Host<'r> {
 pub(in crate::store) trait ProcessSink {
     /// A process has written this, in two parts.
     fn text(&mut self, process: u32, stream: Stream, text: [&[u8]; 2]);
+    /// Samples of it.
+    fn sampled(&mut self, process: u32, sample: layout::ProcessSample);
     /// It has ended. All that it wrote came before.
     fn ended(&mut self, process: u32, end: layout::ProcessEnd);
 }
@@ -174,7 +176,7 @@ impl<'r> Host<'r> {
     /// Tells the sink what the run does, or has done if it is over.
     fn look(&mut self, device: &mut dyn Device, over: bool) {
         if let Some(watch) = &mut self.watch {
-            watch.told(self.messages.counts.messages);
+            watch.told(self.messages.counts.messages, self.taken);
             watch.look(device, over, self.observer.as_ref(), self.sink);
         }
     }
@@ -257,7 +259,17 @@ impl<'r> Host<'r> {
                     self.messages.settle(self.sink);
                     self.take(record, kind == layout::RECORD_CLOSE, parts);
                 }
-                layout::RECORD_PROCESS => self.end_process(record.thread, parts),
+                layout::RECORD_PROCESS => {
+                    // Of one that did not trap, the backtrace is left out.
+                    if let Some(processes) = &mut self.processes {
+                        processes.ended(record.thread, joined(parts));
+                    }
+                }
+                layout::RECORD_SAMPLE => {
+                    if let Some(processes) = &mut self.processes {
+                        processes.sampled(record.thread, joined(parts));
+                    }
+                }
                 _ => {}
             }
             // SAFETY: as above. The bytes must be 0 before lanes may use them again.
@@ -331,19 +343,6 @@ impl<'r> Host<'r> {
         }
     }
 
-    /// The process of a batch has ended whose number that is.
-    fn end_process(&mut self, process: u32, parts: [&mut [u8]; 2]) {
-        // Of one that did not trap, the backtrace is left out.
-        let mut end = layout::ProcessEnd::zeroed();
-        let bytes = bytemuck::bytes_of_mut(&mut end);
-        let [first, second] = parts;
-        bytes[..first.len()].copy_from_slice(first);
-        bytes[first.len()..first.len() + second.len()].copy_from_slice(second);
-        if let Some(processes) = &mut self.processes {
-            processes.ended(process, end);
-        }
-    }
-
     /// Writes what threads had begun to write when they were stopped.
     pub(super) fn close_all(&mut self) {
         self.messages.settle(self.sink);
@@ -354,4 +353,14 @@ impl<'r> Host<'r> {
         }
         self.sink.flush();
     }
+}
+
+/// A record in two parts, the rest of which is 0.
+fn joined<T: bytemuck::Pod>(parts: [&mut [u8]; 2]) -> T {
+    let mut record = T::zeroed();
+    let bytes = bytemuck::bytes_of_mut(&mut record);
+    let [first, second] = parts;
+    bytes[..first.len()].copy_from_slice(first);
+    bytes[first.len()..first.len() + second.len()].copy_from_slice(second);
+    record
 }

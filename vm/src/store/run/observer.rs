@@ -51,21 +51,83 @@ pub(in crate::store) struct Observer {
     /// What was read, two marks in each word.
     read: Vec<u64>,
     calls: Calls,
+    /// What was found last: a word for its place, 1 if there are calls further out, and return addresses.
     stack: Vec<u32>,
-    /// Nanoseconds of threads' time by stack: a word for its place, 1 if there are calls further out, and return addresses.
+    /// Nanoseconds of threads' time by stack.
     found: HashMap<Box<[u32]>, u64>,
 }
 
 impl Observer {
     /// Whether it is time for a look.
-    pub(super) fn is_due(&self) -> bool {
+    pub(in crate::store) fn is_due(&self) -> bool {
         Instant::now() >= self.next
     }
 
     /// Looks at a group of threads, which stands for all. What cannot be read is left out: the run itself finds out why.
     pub(super) fn look(&mut self, device: &mut dyn Device) {
+        let mut found = std::mem::take(&mut self.found);
+        self.look_with(device, |observer, device, time| {
+            let groups = observer.groups_in_use(device)?;
+            observer.read(device, part_of(groups, observer.part(GOLDEN)))?;
+            for thread in 0..MARK_GROUP {
+                if observer.find_stack(thread) {
+                    match found.get_mut(&observer.stack[..]) {
+                        Some(all) => *all += time * groups,
+                        None => _ = found.insert(observer.stack.as_slice().into(), time * groups),
+                    }
+                }
+            }
+            Ok(())
+        });
+        self.found = found;
+    }
+
+    /// The same where threads are processes of a batch. Their numbers, from 1, lie at `current` by slot, which is the thread's
+    /// number. `choose` is passed a part of 2^64, and chooses a group and for how many it stands. `note` is passed the number,
+    /// where the process was, and nanoseconds.
+    pub(in crate::store) fn look_at_processes(
+        &mut self,
+        device: &mut dyn Device,
+        current: Ptr,
+        choose: impl FnOnce(u64) -> Option<(u64, f64)>,
+        mut note: impl FnMut(u32, Stack, u64),
+    ) {
+        self.look_with(device, |observer, device, time| {
+            let Some((group, of)) = choose(observer.part(GOLDEN)) else {
+                return Ok(());
+            };
+            let numbers = |observer: &Observer, device: &mut dyn Device| -> DeviceResult<_> {
+                let mut read = [0u64; MARK_GROUP / 2];
+                observer.read_words(device, current + group * 4 * MARK_GROUP as u64, &mut read)?;
+                Ok(read)
+            };
+            let before = numbers(observer, device)?;
+            observer.read(device, group)?;
+            // A slot that has another process now may have had it then.
+            let after = numbers(observer, device)?;
+            let (before, after): (&[u32], &[u32]) = (bytemuck::cast_slice(&before), bytemuck::cast_slice(&after));
+            for thread in (0..MARK_GROUP).filter(|thread| before[*thread] != 0 && before[*thread] == after[*thread]) {
+                if observer.find_stack(thread) {
+                    note(before[thread], Stack::of(&observer.stack), (time as f64 * of) as u64);
+                }
+            }
+            Ok(())
+        });
+    }
+
+    /// Reads words of the device's memory, two in each of these.
+    pub(in crate::store) fn read_words(&self, device: &mut dyn Device, at: Ptr, to: &mut [u64]) -> DeviceResult<()> {
+        words(device, self.host_memory, at, to)
+    }
+
+    /// Looks, and decides when to do so again. `look` is passed nanoseconds since the last look.
+    fn look_with(
+        &mut self,
+        device: &mut dyn Device,
+        look: impl FnOnce(&mut Observer, &mut dyn Device, u64) -> DeviceResult<()>,
+    ) {
         let begin = Instant::now();
-        if let Err(error) = self.look_at_group(device, (begin - self.last).as_nanos() as u64) {
+        if let Err(error) = look(self, device, (begin - self.last).as_nanos() as u64) {
             tracing::debug!("no sample can be taken: {error}");
         }
         self.looks += 1;
@@ -73,15 +135,6 @@ impl Observer {
         let every = self.every.max(begin.elapsed() * SHARE);
         // Half of it to one and a half.
         self.next = Instant::now() + every / 2 + every * (self.part(SILVER) >> 48) as u32 / (1 << 16);
-    }
-
-    /// Counts the time since the last look for the threads of one group, as many times as there are groups.
-    fn look_at_group(&mut self, device: &mut dyn Device, time: u64) -> DeviceResult<()> {
-        let groups = self.groups_in_use(device)?;
-        let group = ((u128::from(self.part(GOLDEN)) * u128::from(groups)) >> 64) as u64;
-        self.read(device, group)?;
-        (0..MARK_GROUP).for_each(|thread| self.count(thread, time * groups));
-        Ok(())
     }
 
     /// Groups with threads: of a program that spawns some, those whose slots were ever handed out. The first are in warps of
@@ -125,16 +178,16 @@ impl Observer {
         }
     }
 
-    /// Counts so much time for a thread of the group that was read, if it is in compiled code.
-    fn count(&mut self, thread: usize, time: u64) {
+    /// Finds the stack of a thread of the group that was read. False if it is not in compiled code.
+    fn find_stack(&mut self, thread: usize) -> bool {
         let marks: &[u32] = bytemuck::cast_slice(&self.read);
         if marks[thread] == 0 {
-            return;
+            return false;
         }
         let frame = |row: usize| marks.get(MARK_GROUP * row + thread).and_then(|mark| Mark::of(*mark));
         // Frames further out are in no row if the interpreter runs them.
         let Some(outermost) = (1..=MARK_FRAMES).find(|row| frame(*row).is_some()) else {
-            return;
+            return false;
         };
         self.stack.clear();
         self.stack.extend([0, u32::from(outermost > 1)]);
@@ -154,10 +207,7 @@ impl Observer {
         }
         self.stack[0] = place;
         self.stack[2..].reverse();
-        match self.found.get_mut(&self.stack[..]) {
-            Some(all) => *all += time,
-            None => _ = self.found.insert(self.stack.as_slice().into(), time),
-        }
+        true
     }
 
     /// Nanoseconds so far by innermost place.
@@ -172,14 +222,26 @@ impl Observer {
     /// Adds the nanoseconds of all stacks to those of the runs before.
     pub(in crate::store) fn add_to(self, all: &mut BTreeMap<Stack, u64>) {
         for (stack, time) in self.found {
-            let stack = Stack {
-                pc: stack[0],
-                calls: stack[2..].to_vec(),
-                more: stack[1] != 0,
-            };
-            *all.entry(stack).or_default() += time;
+            *all.entry(Stack::of(&stack)).or_default() += time;
         }
     }
+}
+
+impl Stack {
+    /// Of the words by which an observer keeps it.
+    fn of(words: &[u32]) -> Stack {
+        Stack {
+            doing: None,
+            pc: words[0],
+            calls: words[2..].to_vec(),
+            more: words[1] != 0,
+        }
+    }
+}
+
+/// A number below `of`, which lies there as a part lies in 2^64.
+pub(in crate::store) fn part_of(of: u64, part: u64) -> u64 {
+    ((u128::from(part) * u128::from(of)) >> 64) as u64
 }
 
 /// What a frame has marked.
@@ -270,7 +332,7 @@ impl Calls {
 
 impl Store {
     /// What looks at the compiled run that is about to begin, which has so many lanes; `None` if no samples are taken of it.
-    pub(super) fn observer(&self, lanes: u32) -> Option<Observer> {
+    pub(in crate::store) fn observer(&self, lanes: u32) -> Option<Observer> {
         let record = self.sampling.record_in_use().filter(|record| record.marks != 0)?;
         let host_memory = self.host_memory_meanwhile()?;
         let mut calls = Calls::default();
@@ -337,12 +399,10 @@ mod tests {
             };
             read[MARK_GROUP * row + 3] = pc | if *calls { 0 } else { MARK_OWN };
         }
-        (0..MARK_GROUP).for_each(|thread| observer.count(thread, 5));
-        assert!(observer.found.values().all(|time| *time == 5));
-        let mut stacks = observer.found.into_keys();
-        let stack = stacks.next().expect("a stack").into_vec();
-        assert_eq!(stacks.next(), None);
-        stack
+        let found: Vec<usize> = (0..MARK_GROUP).filter(|thread| observer.find_stack(*thread)).collect();
+        assert_eq!(found, [3]);
+        assert!(observer.find_stack(3));
+        observer.stack
     }
 
     fn callee(start: u32, end: u32) -> Callee {
@@ -419,7 +479,6 @@ mod tests {
         let read: &mut [u32] = bytemuck::cast_slice_mut(&mut observer.read);
         // Its frame at depth 1 was in compiled code.
         read[MARK_GROUP + 3] = 70;
-        (0..MARK_GROUP).for_each(|thread| observer.count(thread, 5));
-        assert!(observer.found.is_empty());
+        assert!(!(0..MARK_GROUP).any(|thread| observer.find_stack(thread)));
     }
 }

@@ -13,7 +13,7 @@ use super::count_watch::CountWatch;
 use super::sample_watch::SampleWatch;
 use super::{Observer, RunOptions, Sink, Stream};
 use crate::device::{Device, DeviceResult};
-use crate::layout::{self, Heap, Memory, PAGE, Ptr, Spawner, Thread};
+use crate::layout::{self, Heap, Memory, PAGE, Ptr, Ring, Spawner, Thread};
 use crate::requests::{RequestCounter, RequestCounts};
 
 /// A look takes one part in so many of the time at most.
@@ -45,6 +45,8 @@ pub struct Vitals {
     pub requests: RequestCounts,
     /// Bytes that it wrote to stdout and stderr, as far as they have come.
     pub written: [u64; 2],
+    /// Bytes of output and debug messages that wait for the host.
+    pub queued: u64,
     /// Debug messages that have come.
     pub messages: u64,
     /// If samples are taken: functions with how many they have so far, those that have most.
@@ -93,6 +95,9 @@ pub(super) struct Watch {
     /// The counts that the host has itself.
     vitals: Vitals,
     requests: Option<RequestCounter>,
+    /// The output ring's record, and how much of it the host has taken.
+    ring: Ptr,
+    taken: u64,
     /// Records that lanes change as the run goes on; 0: there is none.
     memory: Ptr,
     spawner: Ptr,
@@ -110,9 +115,9 @@ impl Watch {
         self.vitals.written[stream as usize] += bytes as u64;
     }
 
-    /// The same of debug messages: so many in all.
-    pub(super) fn told(&mut self, messages: u64) {
-        self.vitals.messages = messages;
+    /// The same of debug messages: so many in all. The host has taken so many bytes of the ring.
+    pub(super) fn told(&mut self, messages: u64, taken: u64) {
+        (self.vitals.messages, self.taken) = (messages, taken);
     }
 
     /// Whether it is time for a look.
@@ -149,6 +154,8 @@ impl Watch {
         if let Some(requests) = &self.requests {
             self.vitals.requests = requests.counts();
         }
+        let [head] = self.words(device, self.ring + offset_of!(Ring, head) as u64)?;
+        self.vitals.queued = head.saturating_sub(self.taken);
         if self.spawner != 0 {
             let at = self.spawner + offset_of!(Spawner, spawned) as u64;
             let [spawned] = self.words(device, at)?;
@@ -330,6 +337,8 @@ impl Store {
                 ..Vitals::default()
             },
             requests: serving.map(|serving| serving.service.counter()),
+            ring: self.run.ring,
+            taken: 0,
             memory,
             spawner,
             threads,

@@ -1,8 +1,8 @@
 // How often basic blocks run, where the host asks for it: what `--profile-mode count` shows.
 //
 // The interpreter adds to a count in memory at each `visit`, which the host has put in place of the first instruction of
-// blocks: on a GPU of each. Lanes that are threads of the host count at branches, too, which takes much less, and blocks to
-// which nothing else leads have no `visit` there. Compiled code adds to counters in shared memory, which are the hardware
+// blocks: on a GPU of each. Lanes that are threads of the host count at branches and calls, too, which takes much less, and
+// blocks to which nothing else leads have no `visit` there. Compiled code adds to counters in shared memory, which are the hardware
 // block's own: see emit/counts.rs of the PTX compiler. They have 32 bits. Code empties them into the counts in memory before
 // they can be full, and the last lane of the hardware block does so when it ends.
 //

@@ -38,7 +38,8 @@ GPU_RUN_INLINE void run_counting(const Launch &launch, Thread &thread, u32 id, u
   u8 *base = memory->base;
   u64 size = load_relaxed_device(&memory->size);
 #if !GPU_RUN_GPU
-  u64 *const counts_at_branches = COUNTS ? counts::at_branches(launch) : nullptr;
+  // From a word of the code to its count.
+  const u64 to_count = COUNTS ? (u64)counts::at_branches(launch) - (u64)code : 0;
 #endif
 
   // Set before every jump to `ended`.
@@ -75,7 +76,7 @@ GPU_RUN_INLINE void run_counting(const Launch &launch, Thread &thread, u32 id, u
 #if GPU_RUN_GPU
 #define COUNT(at) {}
 #else
-#define COUNT(at) { if (COUNTS) counts::add_one(&counts_at_branches[(at) - code]); }
+#define COUNT(at) { if (COUNTS) counts::add_one((u64 *)((u64)(at) + to_count)); }
 #endif
 #define BRANCH(distance) { pc += (i64)(i32)(distance); COUNT(pc) if (--budget == 0) YIELD; FETCH }
 #define BRANCH_IF(condition, distance) { if (condition) BRANCH(distance); COUNT(pc + 1) NEXT; }
@@ -247,6 +248,7 @@ GPU_RUN_INLINE void run_counting(const Launch &launch, Thread &thread, u32 id, u
     room -= call_base;
     depth++;
     pc = target + 1;
+    COUNT(pc)
     if (--budget == 0) YIELD;
     FETCH
   }
@@ -275,6 +277,7 @@ GPU_RUN_INLINE void run_counting(const Launch &launch, Thread &thread, u32 id, u
     if (!frames::build_bridge(launch, thread, lane, state, index_of(target), call_base, call_instance)) {
       TRAP(TRAP_OutOfRegisterMemory);
     }
+    COUNT(target + 1)
 
   moved:
     registers = state.registers;

@@ -43,6 +43,7 @@ fn options() -> BatchOptions {
         memory: None,
         process_timeout: None,
         interrupt: None,
+        slowest: 0,
         seed: Some(7),
         services: Arc::new(|_, _, _| Arc::new(WasiBuilder::new().build()) as Arc<dyn Services>),
     }

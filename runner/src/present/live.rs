@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 use console::{Term, measure_text_width};
-use gpu_run_vm::Vitals;
+use gpu_run_vm::{MemoryVitals, Vitals};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style, Stylize};
@@ -34,8 +34,11 @@ const KEPT: usize = 200;
 const WIDEST: u16 = 100;
 const FUNCTIONS: usize = 8;
 
-/// Rows of the frame's upper part.
-const HEAD: u16 = 8;
+/// Lines besides those of text: the frame, how many threads have ended, and the curves.
+const OTHERS: u16 = 5;
+
+/// Columns of a row's label.
+const LABEL: usize = 10;
 
 /// The part of the terminal.
 pub struct Live {
@@ -85,9 +88,8 @@ impl Live {
     /// Takes what the run does, and draws it.
     pub fn take(&mut self, vitals: &Vitals) {
         self.view.take(vitals);
-        put(self.view.height(), self.color, |width, height| {
-            self.view.draw(width, height)
-        });
+        let height = |width| self.view.height(width);
+        put(height, self.color, |width, height| self.view.draw(width, height));
     }
 
     /// Leaves it there as it is.
@@ -138,38 +140,45 @@ impl View {
         }
     }
 
-    /// Rows that it takes.
-    fn height(&self) -> u16 {
-        let functions = self.vitals.functions.len().min(FUNCTIONS) as u16;
-        let states = self.vitals.states.is_some();
-        HEAD + functions
-            + [states, functions > 0, self.vitals.operations.is_some()]
-                .map(u16::from)
-                .iter()
-                .sum::<u16>()
+    /// Lines that it takes where it has so many columns.
+    fn height(&self, width: u16) -> u16 {
+        let functions = match self.vitals.functions.len().min(FUNCTIONS) as u16 {
+            0 => 0,
+            some => 1 + some,
+        };
+        let rows: usize = self.rows(inside(width)).iter().map(Vec::len).sum();
+        OTHERS + rows as u16 + functions
+    }
+
+    /// Its rows of text, each on as many lines as it needs.
+    fn rows(&self, width: u16) -> [Vec<Line<'static>>; 5] {
+        let row = |label, parts: Vec<String>| row(label, &parts, width);
+        [
+            row("threads", vec![self.threads()]),
+            self.states().map_or_else(Vec::new, |parts| row("", parts)),
+            self.work().map_or_else(Vec::new, |parts| row("work", parts)),
+            self.vitals.memory.map_or_else(
+                || row("memory", vec!["none".into()]),
+                |memory| row("heap", self.memory(memory)),
+            ),
+            row("host", self.host()),
+        ]
     }
 
     fn draw(&self, width: u16, height: u16) -> Buffer {
         let vitals = &self.vitals;
         let (mut buffer, inner) = frame(&self.title, vitals.over, vitals.time, width, height);
-        let rows = Layout::vertical([
-            Constraint::Length(1),
-            Constraint::Length(u16::from(vitals.states.is_some())),
-            Constraint::Length(1),
-            Constraint::Length(u16::from(vitals.operations.is_some())),
-            Constraint::Length(1),
-            Constraint::Length(2),
-            Constraint::Length(1),
-            Constraint::Fill(1),
-        ]);
-        let [threads, states, ended, work, heap, curves, host, functions] = rows.areas(inner);
-        Paragraph::new(self.threads()).render(threads, &mut buffer);
-        Paragraph::new(self.states()).render(states, &mut buffer);
+        let texts = self.rows(inner.width);
+        let [threads, states, work, memory, host] = texts.each_ref().map(|lines| lines.len() as u16);
+        let lengths = [threads, states, 1, work, memory, 2, host].map(Constraint::Length);
+        let rows = Layout::vertical(lengths.into_iter().chain([Constraint::Fill(1)]));
+        let [threads, states, ended, work, memory, curves, host, functions] = rows.areas(inner);
+        for (lines, area) in texts.into_iter().zip([threads, states, work, memory, host]) {
+            Paragraph::new(lines).render(area, &mut buffer);
+        }
         if let Some(gauge) = self.ended() {
             gauge.render(ended, &mut buffer);
         }
-        Paragraph::new(self.work()).render(work, &mut buffer);
-        Paragraph::new(self.memory()).render(heap, &mut buffer);
         let [left, right] = Layout::horizontal([Constraint::Fill(1), Constraint::Fill(1)])
             .spacing(2)
             .areas(curves);
@@ -177,19 +186,18 @@ impl View {
         curve(&self.requests, right)
             .style(Color::Cyan)
             .render(right, &mut buffer);
-        Paragraph::new(self.host()).render(host, &mut buffer);
         Paragraph::new(self.functions(functions.width)).render(functions, &mut buffer);
         buffer
     }
 
-    fn threads(&self) -> Line<'static> {
+    fn threads(&self) -> String {
         let vitals = &self.vitals;
         let lanes = match vitals.lanes {
             1 => "lane",
             _ => "lanes",
         };
         let mut text = format!(
-            "threads   {} on {} {lanes}",
+            "{} on {} {lanes}",
             grouped(vitals.threads.into()),
             grouped(vitals.lanes.into())
         );
@@ -200,12 +208,12 @@ impl View {
             Some(states) if !vitals.over => _ = write!(text, ", {} busy", grouped(states.busy_lanes.into())),
             _ => {}
         }
-        text.into()
+        text
     }
 
     /// What the threads do, where that is known.
-    fn states(&self) -> Line<'static> {
-        let states = self.vitals.states.unwrap_or_default();
+    fn states(&self) -> Option<Vec<String>> {
+        let states = self.vitals.states?;
         let states = [
             (states.new, "new"),
             (states.running, "running"),
@@ -213,8 +221,8 @@ impl View {
             (states.requesting, "at the host"),
             (states.ended, "ended"),
         ];
-        let states = states.map(|(count, name)| format!("{} {name}", grouped(count.into())));
-        format!("          {}", states.join("   ")).into()
+        let told = states.map(|(count, name)| format!("{} {name}", grouped(count.into())));
+        Some(told.into())
     }
 
     /// How many of the threads have ended, where that is known.
@@ -226,42 +234,36 @@ impl View {
     }
 
     /// Operations, where they are counted.
-    fn work(&self) -> Line<'static> {
-        let operations = self.vitals.operations.unwrap_or_default();
-        format!(
-            "work      {} operations, {} a second",
-            grouped(operations),
-            grouped(self.rate.operations)
-        )
-        .into()
+    fn work(&self) -> Option<Vec<String>> {
+        let operations = grouped(self.vitals.operations?);
+        let rate = grouped(self.rate.operations);
+        Some(vec![format!("{operations} operations, {rate} a second")])
     }
 
-    fn memory(&self) -> Line<'static> {
-        let Some(memory) = self.vitals.memory else {
-            return "memory    none".into();
-        };
-        format!(
-            "heap      {}, {} at most   {} blocks a second   memory {}",
-            ByteSize(memory.used),
-            ByteSize(memory.peak),
-            grouped(self.rate.blocks),
-            ByteSize(memory.size)
-        )
-        .into()
+    fn memory(&self, memory: MemoryVitals) -> Vec<String> {
+        vec![
+            format!("{}, {} at most", ByteSize(memory.used), ByteSize(memory.peak)),
+            format!("{} blocks a second", grouped(self.rate.blocks)),
+            format!("memory {}", ByteSize(memory.size)),
+        ]
     }
 
-    fn host(&self) -> Line<'static> {
+    fn host(&self) -> Vec<String> {
         let (vitals, rates) = (&self.vitals, self.rate);
-        format!(
-            "host      {} requests, {} a second   output {}, {} a second, {} queued   {} debug messages",
-            grouped(vitals.requests.calls),
-            grouped(rates.requests),
-            ByteSize(vitals.written.iter().sum()),
-            ByteSize(rates.written),
-            ByteSize(vitals.queued),
-            grouped(vitals.messages)
-        )
-        .into()
+        vec![
+            format!(
+                "{} requests, {} a second",
+                grouped(vitals.requests.calls),
+                grouped(rates.requests)
+            ),
+            format!(
+                "output {}, {} a second",
+                ByteSize(vitals.written.iter().sum()),
+                ByteSize(rates.written)
+            ),
+            format!("{} queued", ByteSize(vitals.queued)),
+            format!("{} debug messages", grouped(vitals.messages)),
+        ]
     }
 
     /// The functions with most samples, each with a bar.
@@ -286,12 +288,32 @@ impl View {
     }
 }
 
-/// Draws a view of so many rows in the size that the terminal has for it, and shows it.
-fn put(height: u16, color: bool, draw: impl FnOnce(u16, u16) -> Buffer) {
+/// A row that begins with a label, on as many lines as its parts need. The others begin where the first part does.
+fn row(label: &str, parts: &[String], width: u16) -> Vec<Line<'static>> {
+    let mut lines: Vec<String> = Vec::new();
+    for part in parts {
+        match lines.last_mut() {
+            None => lines.push(format!("{label:LABEL$}{part}")),
+            Some(line) if measure_text_width(line) + 3 + measure_text_width(part) <= usize::from(width) => {
+                *line += &format!("   {part}");
+            }
+            Some(_) => lines.push(format!("{:LABEL$}{part}", "")),
+        }
+    }
+    lines.into_iter().map(Line::from).collect()
+}
+
+/// Columns inside the frame of a view with so many.
+fn inside(width: u16) -> u16 {
+    width.saturating_sub(2)
+}
+
+/// Draws a view in the size that the terminal has for it, and shows it. `height` is passed columns, and returns lines.
+fn put(height: impl FnOnce(u16) -> u16, color: bool, draw: impl FnOnce(u16, u16) -> Buffer) {
     let (rows, columns) = Term::stderr().size();
     // The last column stays free: some terminals go on in the next line after it.
     let width = columns.saturating_sub(1).min(WIDEST);
-    let height = height.min(rows.saturating_sub(1));
+    let height = height(width).min(rows.saturating_sub(1));
     if width >= 20 && height >= 3 {
         view::show(&text(&draw(width, height), color));
     }
@@ -377,7 +399,7 @@ fn ansi((color, modifier): (Color, Modifier)) -> anstyle::Style {
 
 #[cfg(test)]
 mod tests {
-    use gpu_run_vm::{MemoryVitals, ThreadStates};
+    use gpu_run_vm::ThreadStates;
 
     use super::*;
 
@@ -413,10 +435,10 @@ mod tests {
         let mut view = View::new("app.wasm on a GPU".into());
         view.take(&vitals(1));
         view.take(&vitals(3));
-        let shown = text(&view.draw(90, view.height()), false);
+        let shown = text(&view.draw(100, view.height(100)), false);
         let lines: Vec<&str> = shown.lines().collect();
         assert_eq!(lines.len(), 12, "{shown}");
-        assert!(lines.iter().all(|line| measure_text_width(line) == 90), "{shown}");
+        assert!(lines.iter().all(|line| measure_text_width(line) == 100), "{shown}");
         for (line, wanted) in [
             (0, "app.wasm on a GPU"),
             (0, "runs for 3.0 s"),
@@ -424,13 +446,13 @@ mod tests {
             (2, "96 new   2,000 running   0 waiting   5 at the host   1,995 ended"),
             (3, "━━━"),
             (4, "1,000 blocks a second"),
-            (7, "output 2.9 KiB, 1000 B a second, 7 B queued"),
+            (7, "output 2.9 KiB, 1000 B a second   7 B queued"),
             (9, " 75.0 % ████"),
             (10, "light"),
         ] {
             assert!(lines[line].contains(wanted), "{line} must have {wanted}:\n{shown}");
         }
-        assert!(text(&view.draw(90, 12), true).contains("\u{1b}["));
+        assert!(text(&view.draw(100, 12), true).contains("\u{1b}["));
     }
 
     #[test]
@@ -442,9 +464,26 @@ mod tests {
         let mut view = View::new("app.wasm".into());
         view.take(&counted(1));
         view.take(&counted(3));
-        let shown = text(&view.draw(90, view.height()), false);
+        let shown = text(&view.draw(100, view.height(100)), false);
         assert_eq!(shown.lines().count(), 13, "{shown}");
         assert!(shown.contains("15,000 operations, 5,000 a second"), "{shown}");
+    }
+
+    #[test]
+    fn rows_that_are_too_long_have_more_lines() {
+        let mut view = View::new("app.wasm".into());
+        view.take(&vitals(1));
+        let shown = text(&view.draw(50, view.height(50)), false);
+        for wanted in [
+            "96 new",
+            "1,995 ended",
+            "memory 64.0 MiB",
+            "7 B queued",
+            "0 debug messages",
+            "light",
+        ] {
+            assert!(shown.contains(wanted), "{wanted} is not in\n{shown}");
+        }
     }
 
     #[test]

@@ -5,7 +5,8 @@ use std::num::NonZero;
 use std::sync::OnceLock;
 use std::thread::{Builder, available_parallelism, scope};
 
-use gpu_run_bytecode::{Function, Program};
+use gpu_run_bytecode::code::instructions;
+use gpu_run_bytecode::{ExternKind, Function, Op, Program};
 
 use super::analysis::cfg::Cfg;
 
@@ -52,12 +53,35 @@ pub fn block_starts(program: &Program) -> Vec<Vec<u32>> {
     functions.map(|function| Cfg::starts(program, function)).collect()
 }
 
-/// The first words of the basic blocks to which only branches of the interpreter's loop lead, in order.
+/// The first words of the basic blocks to which only branches and calls of the interpreter's loop lead, in order.
 pub fn reached_by_branches(program: &Program) -> Vec<u32> {
+    let others = begun_by_others(program);
     let functions = program.meta.functions.iter();
     functions
-        .flat_map(|function| Cfg::reached_by_branches(program, function))
+        .flat_map(|function| Cfg::reached_by_branches(program, function, !others.contains(&function.start)))
         .collect()
+}
+
+/// The heads of functions that the host may begin, or another instance, or a tail call.
+fn begun_by_others(program: &Program) -> BTreeSet<u32> {
+    let meta = &program.meta;
+    let exports = meta.exports.iter().filter(|export| export.kind == ExternKind::Func);
+    let mut functions: Vec<u32> = meta.referenced_functions().collect();
+    functions.extend(exports.map(|export| export.index).chain(meta.start));
+    let mut heads = BTreeSet::new();
+    for (word, inst) in instructions(&program.code) {
+        match inst {
+            Ok(inst) if inst.op == Op::RefFunc => functions.push(inst.args[1] as u32),
+            Ok(inst) if inst.op == Op::ReturnCall => _ = heads.insert((word as i64 + inst.args[1]) as u32),
+            _ => {}
+        }
+    }
+    let defined = functions
+        .iter()
+        .filter_map(|index| index.checked_sub(meta.imported_funcs()));
+    let known = defined.filter_map(|defined| meta.functions.get(defined as usize));
+    heads.extend(known.map(|function| function.start));
+    heads
 }
 
 /// The first word of the first basic block of the function defined as number `defined`.

@@ -27,6 +27,11 @@ const MARK_BYTES: u64 = 128 << 20;
 /// Interpreted lanes up to which each has all of its samples. Of more, fewer are enough to tell where time goes, and a sample
 /// takes its time.
 const FULL_RATE: u64 = 256;
+/// The same of processes, of each of whose samples the host is told.
+const PROCESSES_AT_FULL_RATE: u64 = 64;
+
+/// Instructions that may take long by themselves, by their words in the store's code.
+pub(super) type LongInstructions = HashMap<u32, Op>;
 
 /// Branches in a slice of a run of which samples are taken: few, so that what the translator has put into one function is
 /// told apart, and a prime, so that slices do not always end at the same place of a loop.
@@ -86,7 +91,7 @@ impl Programs {
     }
 
     /// The instructions that take their time by themselves, by their words.
-    pub(super) fn long_instructions(&self) -> HashMap<u32, Op> {
+    pub(super) fn long_instructions(&self) -> LongInstructions {
         let of_program = |(start, program): (u32, &Arc<Program>)| -> Vec<(u32, Op)> {
             let all = instructions(&program.code).filter_map(|(word, inst)| Some((start + word as u32, inst.ok()?.op)));
             all.filter(|(_, op)| long_kind(*op).is_some()).collect()
@@ -234,12 +239,22 @@ impl Store {
 
     /// The record for a run of so many threads on so many lanes; 0 without samples.
     pub(super) fn prepare_samples(&mut self, threads: u64, lanes: u64, compiled: bool) -> DeviceResult<Ptr> {
+        self.prepare_samples_of(threads, threads.min(lanes) / FULL_RATE, compiled)
+    }
+
+    /// The same of so many processes, each on its lane.
+    pub(super) fn prepare_samples_of_processes(&mut self, processes: u64, compiled: bool) -> DeviceResult<Ptr> {
+        self.prepare_samples_of(processes, processes / PROCESSES_AT_FULL_RATE, compiled)
+    }
+
+    /// The same, with samples that count for so many.
+    fn prepare_samples_of(&mut self, threads: u64, weight: u64, compiled: bool) -> DeviceResult<Ptr> {
         let Some(period) = self.sampling.period else {
             return Ok(0);
         };
         let cycles = self.device.clock_rate().map(|rate| period.as_secs_f64() * rate);
         let most = cycles.map_or(u64::MAX, |cycles| LONGEST / (cycles as u64).max(1));
-        let weight = (threads.min(lanes) / FULL_RATE).min(most).max(1) as u32;
+        let weight = weight.min(most).max(1) as u32;
         let period = period.saturating_mul(weight);
         let plain = match cycles {
             Some(_) => 0,
@@ -325,10 +340,15 @@ impl Store {
         }
     }
 
+    /// The instructions of all programs that may take long.
+    pub(super) fn long_instructions(&self) -> LongInstructions {
+        Programs::of(self).long_instructions()
+    }
+
     /// The samples of stacks with their nanoseconds, the most first.
-    pub(super) fn samples_of(&self, stacks: &BTreeMap<Stack, u64>) -> Samples {
+    pub(super) fn samples_of(&self, stacks: &BTreeMap<Stack, u64>, long: &LongInstructions) -> Samples {
         let period = self.sampling.period();
-        let mut groups = self.groups_of(stacks, &Programs::of(self).long_instructions());
+        let mut groups = self.groups_of(stacks, long);
         groups.sort_by_key(|group| std::cmp::Reverse(group.samples));
         Samples {
             period,
@@ -337,7 +357,7 @@ impl Store {
         }
     }
 
-    fn groups_of(&self, stacks: &BTreeMap<Stack, u64>, long: &HashMap<u32, Op>) -> Vec<SampleGroup> {
+    fn groups_of(&self, stacks: &BTreeMap<Stack, u64>, long: &LongInstructions) -> Vec<SampleGroup> {
         let nanoseconds = (self.sampling.period().as_nanos() as u64).max(1);
         let rounded = stacks
             .iter()
@@ -354,7 +374,7 @@ impl Store {
 
     fn group(
         &self,
-        long: &HashMap<u32, Op>,
+        long: &LongInstructions,
         samples: u64,
         doing: Doing,
         pc: u32,
@@ -394,7 +414,7 @@ impl Store {
         let mut groups = vec![layout::Sample::zeroed(); GROUPS as usize];
         // SAFETY: as many as there are; no kernel runs.
         unsafe { self.device.read(at, bytemuck::cast_slice_mut(&mut groups))? };
-        let long = Programs::of(self).long_instructions();
+        let long = self.long_instructions();
         let mut all = self.groups_of(&self.sampling.observed, &long);
         for sample in groups.iter().filter(|sample| sample.count > 0) {
             let calls = &sample.calls[..(sample.frames as usize).min(layout::SAMPLE_CALLS)];

@@ -11,13 +11,13 @@ use ratatui::style::Color;
 use ratatui::text::Line;
 use ratatui::widgets::{Paragraph, Widget};
 
-use super::{EVERY, curve, frame, gauge, keep, put};
+use super::{EVERY, curve, frame, gauge, inside, keep, put, row};
 use crate::calls::grouped;
 use crate::processes::{Processes, Seen, Watch};
 use crate::{output, view};
 
-/// Rows of it.
-const HEIGHT: u16 = 9;
+/// Lines besides those of text: the frame, how many processes have ended, and the curves.
+const OTHERS: u16 = 5;
 
 /// Shows what the processes of a batch do, until the result is dropped; `None` where stderr is no terminal.
 pub fn of_batch(title: String, seen: &Seen) -> Option<Watch> {
@@ -30,7 +30,8 @@ pub fn of_batch(title: String, seen: &Seen) -> Option<Watch> {
         // A copy: a slow terminal does not hold the batch.
         let seen = seen.lock().clone();
         view.take(&seen);
-        put(HEIGHT, color, |width, height| view.draw(&seen, width, height));
+        let height = |width| view.height(&seen, width);
+        put(height, color, |width, height| view.draw(&seen, width, height));
         if seen.took.is_some() {
             view::leave();
         }
@@ -91,15 +92,17 @@ impl View {
         };
         let title = format!("{}{devices}", self.title);
         let (mut buffer, inner) = frame(&title, seen.took.is_some(), seen.elapsed(), width, height);
-        let rows = Layout::vertical([1, 1, 1, 1, 2, 1].map(Constraint::Length));
+        let texts = self.rows(seen, inner.width);
+        let [processes, kinds, work, times] = texts.each_ref().map(|lines| lines.len() as u16);
+        let rows = Layout::vertical([processes, kinds, 1, work, 2, times].map(Constraint::Length));
         let [processes, kinds, ended, work, curves, times] = rows.areas(inner);
-        Paragraph::new(head(seen)).render(processes, &mut buffer);
-        Paragraph::new(by_kind(seen)).render(kinds, &mut buffer);
+        for (lines, area) in texts.into_iter().zip([processes, kinds, work, times]) {
+            Paragraph::new(lines).render(area, &mut buffer);
+        }
         if let Some(expected) = seen.expected {
             let ended_so_far = seen.all_ended() + seen.skipped;
             gauge(ended_so_far as f64 / expected.max(1) as f64).render(ended, &mut buffer);
         }
-        Paragraph::new(self.work()).render(work, &mut buffer);
         let [left, right] = Layout::horizontal([Constraint::Fill(1), Constraint::Fill(1)])
             .spacing(2)
             .areas(curves);
@@ -107,17 +110,28 @@ impl View {
         curve(&self.running, right)
             .style(Color::Cyan)
             .render(right, &mut buffer);
-        Paragraph::new(slowest(seen)).render(times, &mut buffer);
         buffer
     }
 
-    fn work(&self) -> Line<'static> {
-        format!(
-            "speed     {} processes a second   output {} a second",
-            grouped(self.rate.0),
-            ByteSize(self.rate.1)
-        )
-        .into()
+    /// Lines that it takes where it has so many columns.
+    fn height(&self, seen: &Processes, width: u16) -> u16 {
+        let rows: usize = self.rows(seen, inside(width)).iter().map(Vec::len).sum();
+        OTHERS + rows as u16
+    }
+
+    /// Its rows of text, each on as many lines as it needs.
+    fn rows(&self, seen: &Processes, width: u16) -> [Vec<Line<'static>>; 4] {
+        let (processes, bytes) = self.rate;
+        let speed = [
+            format!("{} processes a second", grouped(processes)),
+            format!("output {} a second", ByteSize(bytes)),
+        ];
+        [
+            row("processes", &[head(seen)], width),
+            row("", &by_kind(seen), width),
+            row("speed", &speed, width),
+            row("times", &times(seen), width),
+        ]
     }
 }
 
@@ -126,8 +140,8 @@ fn running(seen: &Processes) -> u64 {
     seen.begun.saturating_sub(seen.all_ended())
 }
 
-fn head(seen: &Processes) -> Line<'static> {
-    let mut text = format!("processes {} ended", grouped(seen.all_ended()));
+fn head(seen: &Processes) -> String {
+    let mut text = format!("{} ended", grouped(seen.all_ended()));
     if let Some(expected) = seen.expected {
         _ = write!(text, " of {}", grouped(expected.saturating_sub(seen.skipped)));
     }
@@ -139,34 +153,31 @@ fn head(seen: &Processes) -> Line<'static> {
             _ = write!(text, ", about {:.0} s left", each * left as f64);
         }
     }
-    text.into()
+    text
 }
 
 /// How those that have ended did, and the output.
-fn by_kind(seen: &Processes) -> Line<'static> {
-    let mut text = String::from("         ");
-    for (kind, count) in &seen.ended {
-        _ = write!(text, " {} {kind}  ", grouped(*count));
-    }
-    if seen.skipped > 0 {
-        _ = write!(text, " {} done before  ", grouped(seen.skipped));
-    }
-    _ = write!(text, " output {}", ByteSize(seen.written));
-    text.into()
+fn by_kind(seen: &Processes) -> Vec<String> {
+    let kinds = seen
+        .ended
+        .iter()
+        .map(|(kind, count)| format!("{} {kind}", grouped(*count)));
+    let before = (seen.skipped > 0).then(|| format!("{} done before", grouped(seen.skipped)));
+    let output = format!("output {}", ByteSize(seen.written));
+    kinds.chain(before).chain([output]).collect()
 }
 
-fn slowest(seen: &Processes) -> Line<'static> {
+/// How long they took.
+fn times(seen: &Processes) -> Vec<String> {
     let Some((longest, name)) = &seen.slowest else {
-        return "times     none yet".into();
+        return vec!["none yet".into()];
     };
     let (all, count) = seen.time;
     let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
-    format!(
-        "times     {:.3} ms on average, {:.3} ms the slowest: {name}",
-        milliseconds(all) / count.max(1) as f64,
-        milliseconds(*longest)
-    )
-    .into()
+    vec![
+        format!("{:.3} ms on average", milliseconds(all) / count.max(1) as f64),
+        format!("{:.3} ms the slowest: {name}", milliseconds(*longest)),
+    ]
 }
 
 #[cfg(test)]
@@ -188,18 +199,18 @@ mod tests {
         }
         seen.took = Some(Duration::from_secs(2));
         view.take(&seen);
-        let over = text(&view.draw(&seen, 90, HEIGHT), false);
+        let over = text(&view.draw(&seen, 90, view.height(&seen, 90)), false);
         seen.took = None;
-        let shown = text(&view.draw(&seen, 90, HEIGHT), false);
+        let shown = text(&view.draw(&seen, 90, view.height(&seen, 90)), false);
         let lines: Vec<&str> = shown.lines().collect();
-        assert_eq!(lines.len(), usize::from(HEIGHT), "{shown}");
+        assert_eq!(lines.len(), 9, "{shown}");
         for (line, wanted) in [
             (0, "app.wasm on a GPU"),
             (1, "processes 1,000 ended of 1,400, 400 under way, about "),
             (2, " 900 done   100 trap   100 done before   output 1000.0 KiB"),
             (3, "━━━"),
             (4, "500 processes a second   output 500.0 KiB a second"),
-            (7, "0.600 ms on average, 1.099 ms the slowest: 999"),
+            (7, "0.600 ms on average   1.099 ms the slowest: 999"),
         ] {
             assert!(lines[line].contains(wanted), "{line} must have {wanted}:\n{shown}");
         }

@@ -286,12 +286,13 @@ impl Cfg {
     }
 
     /// Of the [`Cfg::starts`] of a function those to which only branches lead that the interpreter executes in its own loop, or
-    /// what follows such a branch that was not taken.
-    pub fn reached_by_branches(program: &Program, function: &Function) -> Vec<u32> {
+    /// what follows such a branch that was not taken. The first one is among them if nothing begins the function but
+    /// `calls` that it executes there.
+    pub fn reached_by_branches(program: &Program, function: &Function, calls: bool) -> Vec<u32> {
         let (mut leaders, mut others) = (Leaders::new(function), Leaders::new(function));
         let mut words = Vec::new();
         // What comes before an instruction leads to it otherwise than by a branch of the loop.
-        let mut falls = true;
+        let mut falls = !calls;
         for node in nodes(program, function) {
             let op = node.inst.op;
             if falls {
@@ -307,7 +308,8 @@ impl Cfg {
         }
         let clauses = function.tries.iter().flat_map(|range| &range.clauses);
         clauses.for_each(|clause| others.add(clause.target));
-        words.retain(|word| leaders.has(*word) && !others.has(*word));
+        let first = words.first().copied();
+        words.retain(|word| (Some(*word) == first || leaders.has(*word)) && !others.has(*word));
         words
     }
 

@@ -52,27 +52,27 @@ fn what_branches_alone_lead_to_is_known() {
         // Words 1 and 2; the loop at 3 begins after what is no branch.
         Inst::new(Op::Const32, &[4, 1]),
         Inst::new(Op::Const32, &[5, 1]),
-        Inst::new(Op::BrUnless, &[1, 3]),
+        Inst::new(Op::BrUnless, &[1, 4]),
         Inst::new(Op::Throw, &[4, 1, 0]),
-        Inst::new(Op::Jump, &[-2]),
-        // Word 6, where the branch at 3 leads, then 7 and 8.
+        Inst::new(Op::Jump, &[-3]),
+        // Word 7, where the branch at 3 leads, then 8 and 9.
         Inst::new(Op::BrIf, &[0, 2]),
         Inst::new(Op::Return, &[2, 0, 1]),
         Inst::new(Op::Return, &[2, 0, 1]),
     ];
     let handler = Try {
         start: 4,
-        end: 5,
+        end: 6,
         clauses: vec![Clause {
             tag: None,
             reference: false,
             unit: 0,
-            target: 8,
+            target: 9,
         }],
     };
     let program = handmade_in(&code, module, &[handler]);
-    assert_eq!(block_starts(&program), [[1, 3, 4, 5, 6, 7, 8]]);
-    assert_eq!(reached_by_branches(&program), [4, 5, 6, 7]);
+    assert_eq!(block_starts(&program), [[1, 3, 4, 6, 7, 8, 9]]);
+    assert_eq!(reached_by_branches(&program), [4, 6, 7, 8]);
 }
 
 /// What is thrown in a loop may be put into the unit that the loop counts: then it does not know its passes.

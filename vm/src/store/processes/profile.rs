@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::super::Store;
 use super::super::run::{Observer, part_of};
-use super::super::samples::Stack;
+use super::super::samples::{LongInstructions, Stack};
 use super::ProcessOutcome;
 use super::gather::{Book, Stacks};
 use super::slots::Slots;
@@ -19,6 +19,8 @@ use crate::stands::Doing;
 pub(super) struct Longest {
     wanted: usize,
     times: BinaryHeap<Reverse<Duration>>,
+    /// What tells instructions apart that may take long. It is found once: a batch tells of many processes.
+    long: Option<LongInstructions>,
 }
 
 impl Longest {
@@ -26,13 +28,14 @@ impl Longest {
         Longest {
             wanted,
             times: BinaryHeap::new(),
+            long: None,
         }
     }
 
     /// Adds a time, and returns whether it is one of the longest.
     fn note(&mut self, time: Duration) -> bool {
         let full = self.times.len() >= self.wanted;
-        if full && self.times.peek().is_none_or(|Reverse(shortest)| time < *shortest) {
+        if full && self.times.peek().is_none_or(|Reverse(shortest)| time <= *shortest) {
             return false;
         }
         self.times.push(Reverse(time));
@@ -107,7 +110,9 @@ impl Groups {
             let mut has_one = false;
             for number in running {
                 has_one = true;
-                first.push((*number, group));
+                if first.len() < oldest || first.peek().is_some_and(|(youngest, _)| number < youngest) {
+                    first.push((*number, group));
+                }
                 if first.len() > oldest {
                     first.pop();
                 }
@@ -165,7 +170,10 @@ impl Store {
     /// Takes the samples of a process that is to be told of.
     pub(super) fn take_stacks(&mut self, outcome: &mut ProcessOutcome, stacks: Stacks, longest: &mut Longest) {
         if self.takes_samples() {
-            outcome.samples = longest.note(outcome.time).then(|| self.samples_of(&stacks));
+            if longest.note(outcome.time) {
+                let long = longest.long.get_or_insert_with(|| self.long_instructions());
+                outcome.samples = Some(self.samples_of(&stacks, long));
+            }
             self.add_stacks(stacks);
         }
     }
@@ -182,7 +190,7 @@ mod tests {
             let times = times.iter().map(|time| longest.note(Duration::from_secs(*time)));
             times.collect::<Vec<bool>>()
         };
-        assert_eq!(noted(2, &[3, 1, 2, 1, 2, 4]), [true, true, true, false, true, true]);
+        assert_eq!(noted(2, &[3, 1, 2, 1, 2, 4]), [true, true, true, false, false, true]);
         assert_eq!(noted(0, &[3, 1]), [false, false]);
     }
 

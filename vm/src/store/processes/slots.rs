@@ -152,7 +152,7 @@ impl Store {
         let segment_bytes = blocks * u64::from(plan.lanes_per_block) * u64::from(plan.lane_segment_units) * 4;
         let lane_segments = self.run.lane_segments.at_least(&mut *self.device, segment_bytes)?;
         let requests = self.requests_of_batch(options.seed)?;
-        let samples = self.prepare_samples(count.into(), count.into(), entry.is_some())?;
+        let samples = self.prepare_samples_of_processes(count.into(), entry.is_some())?;
         let counts = self.prepare_counts(plan, entry.is_some())?;
         let common = self.launch(&run_options, plan);
         let launch = layout::Launch {

@@ -29,6 +29,8 @@ const LOOKS: u64 = 8;
 /// The time between two looks, at least; and a look's share of the time, one part in so many at most.
 const SHORTEST: Duration = Duration::from_micros(50);
 const SHARE: u32 = 4;
+/// The same at processes: the host has much to do for them.
+const SHARE_OF_PROCESSES: u32 = 16;
 
 /// Irrational parts of 2^64: the golden ratio's and the silver ratio's, by which groups and times between looks are chosen.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -66,7 +68,7 @@ impl Observer {
     /// Looks at a group of threads, which stands for all. What cannot be read is left out: the run itself finds out why.
     pub(super) fn look(&mut self, device: &mut dyn Device) {
         let mut found = std::mem::take(&mut self.found);
-        self.look_with(device, |observer, device, time| {
+        self.look_with(device, SHARE, |observer, device, time| {
             let groups = observer.groups_in_use(device)?;
             observer.read(device, part_of(groups, observer.part(GOLDEN)))?;
             for thread in 0..MARK_GROUP {
@@ -92,7 +94,7 @@ impl Observer {
         choose: impl FnOnce(u64) -> Option<(u64, f64)>,
         mut note: impl FnMut(u32, Stack, u64),
     ) {
-        self.look_with(device, |observer, device, time| {
+        self.look_with(device, SHARE_OF_PROCESSES, |observer, device, time| {
             let Some((group, of)) = choose(observer.part(GOLDEN)) else {
                 return Ok(());
             };
@@ -120,10 +122,12 @@ impl Observer {
         words(device, self.host_memory, at, to)
     }
 
-    /// Looks, and decides when to do so again. `look` is passed nanoseconds since the last look.
+    /// Looks, and decides when to do so again: looks take one part in `share` of the time at most. `look` is passed nanoseconds
+    /// since the last look.
     fn look_with(
         &mut self,
         device: &mut dyn Device,
+        share: u32,
         look: impl FnOnce(&mut Observer, &mut dyn Device, u64) -> DeviceResult<()>,
     ) {
         let begin = Instant::now();
@@ -132,7 +136,7 @@ impl Observer {
         }
         self.looks += 1;
         self.last = begin;
-        let every = self.every.max(begin.elapsed() * SHARE);
+        let every = self.every.max(begin.elapsed() * share);
         // Half of it to one and a half.
         self.next = Instant::now() + every / 2 + every * (self.part(SILVER) >> 48) as u32 / (1 << 16);
     }

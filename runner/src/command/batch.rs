@@ -71,8 +71,8 @@ pub fn batch(args: &BatchArgs) -> Outcome<ExitCode> {
         Outputs::Ordered(_) => Box::new(|_| false),
     };
     let seen = Seen::new(Processes::new(expected));
-    let watches = watches(args, &seen)?;
     let profile_files = crate::profile::open(&args.profile)?;
+    let watches = watches(args, &seen)?;
     let run = Run {
         args,
         tally: Tally::new(bar, seen, watches, args.slowest()),

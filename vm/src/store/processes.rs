@@ -438,6 +438,7 @@ impl Store {
             }
         }
         self.release_slots(slots)?;
+        self.add_samples(longest);
         inputs.release(&mut *self.device);
         counts.time = begin.elapsed();
         counts.compiled = entry.is_some();

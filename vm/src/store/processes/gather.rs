@@ -365,7 +365,7 @@ impl Store {
                 // It would have run once more.
                 outcome.end = End::Interrupted;
             }
-            self.take_stacks(&mut outcome, stacks, round.longest);
+            self.take_stacks(&mut outcome, stacks, round.longest, round.watched.is_some());
             counts.processes += u64::from(!matches!(outcome.end, End::Interrupted));
             if done(outcome).is_break() {
                 self.stop_round(round.slots, &mut round.state)?;

@@ -21,6 +21,11 @@ pub(super) struct Longest {
     times: BinaryHeap<Reverse<Duration>>,
     /// What tells instructions apart that may take long. It is found once: a batch tells of many processes.
     long: Option<LongInstructions>,
+    /// Where all processes so far were.
+    all: Stacks,
+    /// The nanoseconds of those that looks have seen, and those that they took.
+    seen: u64,
+    took: u64,
 }
 
 impl Longest {
@@ -29,6 +34,9 @@ impl Longest {
             wanted,
             times: BinaryHeap::new(),
             long: None,
+            all: Stacks::new(),
+            seen: 0,
+            took: 0,
         }
     }
 
@@ -167,16 +175,52 @@ impl Store {
         }
     }
 
-    /// Takes the samples of a process that is to be told of.
-    pub(super) fn take_stacks(&mut self, outcome: &mut ProcessOutcome, stacks: Stacks, longest: &mut Longest) {
-        if self.takes_samples() {
-            if longest.note(outcome.time) {
-                let long = longest.long.get_or_insert_with(|| self.long_instructions());
-                outcome.samples = Some(self.samples_of(&stacks, long));
-            }
-            self.add_stacks(stacks);
+    /// Takes the samples of a process that is to be told of, at which the host has looked if they are `watched`.
+    pub(super) fn take_stacks(
+        &mut self,
+        outcome: &mut ProcessOutcome,
+        mut stacks: Stacks,
+        longest: &mut Longest,
+        watched: bool,
+    ) {
+        if !self.takes_samples() {
+            return;
+        }
+        for (stack, time) in &stacks {
+            *longest.all.entry(stack.clone()).or_default() += time;
+        }
+        if watched {
+            let seen = stacks.values().sum();
+            let took = outcome.time.as_nanos() as u64;
+            scale(&mut stacks, seen, took);
+            longest.seen += seen;
+            longest.took += took;
+        }
+        if longest.note(outcome.time) {
+            let long = longest.long.get_or_insert_with(|| self.long_instructions());
+            outcome.samples = Some(self.samples_of(&stacks, long));
         }
     }
+
+    /// Adds the samples of a batch that is over to those of the runs before it.
+    pub(super) fn add_samples(&mut self, longest: Longest) {
+        let Longest {
+            mut all, seen, took, ..
+        } = longest;
+        if took > 0 {
+            scale(&mut all, seen, took);
+        }
+        self.add_stacks(all);
+    }
+}
+
+/// Makes nanoseconds that were seen those that processes took: the host looks when it has nothing else to do, and knows their
+/// times.
+fn scale(stacks: &mut Stacks, seen: u64, took: u64) {
+    let times = took as f64 / seen.max(1) as f64;
+    stacks
+        .values_mut()
+        .for_each(|time| *time = (*time as f64 * times) as u64);
 }
 
 #[cfg(test)]

@@ -31,6 +31,8 @@ const SHORTEST: Duration = Duration::from_micros(50);
 const SHARE: u32 = 4;
 /// The same at processes: the host has much to do for them.
 const SHARE_OF_PROCESSES: u32 = 16;
+/// Times between looks at processes that one of these stands for, at most.
+const LONGEST_LOOKS: u64 = 4;
 
 /// Irrational parts of 2^64: the golden ratio's and the silver ratio's, by which groups and times between looks are chosen.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -110,6 +112,8 @@ impl Observer {
             let (before, after): (&[u32], &[u32]) = (bytemuck::cast_slice(&before), bytemuck::cast_slice(&after));
             for thread in (0..MARK_GROUP).filter(|thread| before[*thread] != 0 && before[*thread] == after[*thread]) {
                 if observer.find_stack(thread) {
+                    // The host may have done other things for long: that is no time of what it finds now alone.
+                    let time = time.min(LONGEST_LOOKS * observer.every.as_nanos() as u64);
                     note(before[thread], Stack::of(&observer.stack), (time as f64 * of) as u64);
                 }
             }
